@@ -1,0 +1,114 @@
+"""The implementations that can be checked: how to open each, and what it has."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, cast
+
+LOCAL_KINDS = frozenset(
+    {"Default", "OneDevice", "OneDevice.v1", "Mirrored", "Mirrored.v1", "CentralStorage", "CentralStorage.v1"}
+)
+"""The kinds of strategy that work within one machine."""
+
+FEATURES = frozenset(
+    {
+        "core",
+        "checkpoint",
+        "data",
+        "function",
+        "tpu",
+        "multi_worker",
+        "parameter_server",
+        "keras",
+        "v1_iterators",
+        "v1_graph",
+        "config_proto",
+        "logical_devices",
+    }
+)
+"""Every word that a check may name in its needs; an implementation has some of them."""
+
+
+def _no_variables() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+def _attribute(value: Any) -> str:
+    """Return the device of a tensor that knows it."""
+    return str(value.device)
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One implementation of the documented API.
+
+    A module that defines one must be quick to import: what is heavy belongs into `open`.
+    """
+
+    name: str
+    open: Callable[[], Any]
+    """Makes the implementation ready, and returns the namespace that has the documented shape."""
+    kinds: frozenset[str]
+    """The kinds of strategy it has."""
+    features: frozenset[str]
+    gpus: int = 8
+    cpus: int = 1
+    machine: Callable[[int, int], AbstractContextManager[Any]] | None = None
+    """Takes counts of GPUs and CPUs, and returns a context in which there are exactly these."""
+    why_no_machine: str = "the devices cannot be chosen"
+    device: Callable[[Any], str] = _attribute
+    """Returns the full device string of a tensor or a variable."""
+    divergences: Mapping[str, str] = field(default_factory=_no_variables)
+    """The reason why a behavior is not kept, by id, or by id and replica count: "RUN-03@2"."""
+    environment: Mapping[str, str] = field(default_factory=_no_variables)
+    """What the process that runs the checks needs in its environment."""
+
+    @property
+    def accelerator(self) -> str:
+        """The type of the devices that replicas use."""
+        return "GPU" if self.gpus else "CPU"
+
+    def divergence(self, id: str, replicas: int) -> str | None:
+        """Return the reason for which a case is declared to diverge, or None."""
+        return self.divergences.get(f"{id}@{replicas}", self.divergences.get(id))
+
+
+class UnknownName(LookupError):
+    """There is no implementation, area or behavior of this name."""
+
+
+NAMES = ("host", "simulator", "jax")
+
+
+def find(name: str) -> Implementation:
+    """Return an implementation by its name, or by the place of the object: "package.module:object".
+
+    The place is then its name, so that a result says how to run it again.
+    """
+    if name in NAMES:
+        return locate(f"{__name__}.{name}:{name}", Implementation)
+    if ":" not in name:
+        raise UnknownName(
+            f"got the implementation {name!r}; expected one of {', '.join(NAMES)}, or package.module:object. "
+            f"Correct the spelling."
+        )
+    return replace(locate(name, Implementation), name=name)
+
+
+def locate(place: str, kind: type[Any]) -> Any:
+    """Import the object at "package.module:object", which must be of this kind."""
+    module, _, name = place.partition(":")
+    try:
+        found: object = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UnknownName(
+            f"got {place!r}, which cannot be imported ({error}); expected package.module:object. "
+            f"Correct the spelling, or add the folder of the package to PYTHONPATH."
+        ) from error
+    if not isinstance(found, kind):
+        raise UnknownName(
+            f"got {place!r}, which is of type {type(found).__name__}; expected {kind.__name__}. Name another object."
+        )
+    return cast("Any", found)

@@ -1,0 +1,5 @@
+"""refdist on numpy arrays that carry a device label."""
+
+from conformance.implementations.virtual import virtual
+
+host = virtual("host")

@@ -1,0 +1,31 @@
+"""refdist on JAX, with the processors of this machine as devices."""
+
+import importlib
+from typing import Any
+
+from conformance.implementations import LOCAL_KINDS, Implementation
+
+
+def _open() -> Any:
+    refdist = importlib.import_module("refdist")
+    refdist.use("jax", cpus=8)
+    return refdist
+
+
+def _device(value: Any) -> str:
+    """Return the device string; a variable knows it, a JAX array has an object of its own there."""
+    named = getattr(value, "device", None)
+    return named if isinstance(named, str) else importlib.import_module("refdist").device_name(value)
+
+
+jax = Implementation(
+    name="jax",
+    open=_open,
+    kinds=LOCAL_KINDS,
+    features=frozenset({"core", "checkpoint"}),
+    gpus=0,
+    cpus=8,
+    why_no_machine="the devices of a JAX process are fixed when it starts",
+    device=_device,
+    environment={"JAX_PLATFORMS": "cpu"},
+)

@@ -1,0 +1,23 @@
+"""refdist on devices that it makes itself, so that a check may have any machine it wants."""
+
+import importlib
+from contextlib import AbstractContextManager
+from typing import Any
+
+from conformance.implementations import LOCAL_KINDS, Implementation
+
+
+def virtual(backend: str) -> Implementation:
+    """Describe refdist on one of its backends with virtual devices."""
+
+    def open() -> Any:
+        refdist = importlib.import_module("refdist")
+        refdist.use(backend, gpus=8, cpus=1)
+        return refdist
+
+    def machine(gpus: int, cpus: int) -> AbstractContextManager[Any]:
+        return importlib.import_module("refdist").using(backend, gpus=gpus, cpus=cpus)
+
+    return Implementation(
+        name=backend, open=open, kinds=LOCAL_KINDS, features=frozenset({"core", "checkpoint"}), machine=machine
+    )

@@ -1,0 +1,129 @@
+"""The rendering of a report for a terminal: plain text that is readable at 80 columns, with or without colour."""
+
+import shlex
+from collections import Counter
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from conformance.catalogue import Behavior
+from conformance.report import Report
+from conformance.results import Result, Status
+
+# The order in which a reader looks for them, which is not the order of gravity.
+SHOWN = (
+    Status.PASS,
+    Status.FAIL,
+    Status.ERROR,
+    Status.TIMEOUT,
+    Status.CRASH,
+    Status.DIVERGES,
+    Status.UNSUPPORTED,
+)
+COLOURS = {
+    Status.PASS: "green",
+    Status.FAIL: "red",
+    Status.ERROR: "red",
+    Status.TIMEOUT: "red",
+    Status.CRASH: "bold red",
+    Status.DIVERGES: "yellow",
+    Status.UNSUPPORTED: "dim",
+}
+UNBROKEN_SPACE = "\u00a0"
+QUIET = (Status.PASS, Status.UNSUPPORTED)
+
+
+def render(report: Report, console: Console, *, verbose: bool = False) -> str:
+    """Write the report for the width and the colours of a console."""
+    with console.capture() as capture:
+        _show(report, console, verbose)
+    lines = capture.get().replace(UNBROKEN_SPACE, " ").splitlines()
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def reproduction(result: Result) -> str:
+    """Return the command that runs one case again."""
+    name = shlex.quote(result.implementation)
+    return f"python -m conformance run --impl {name} -k {result.id} --replicas {result.replicas}"
+
+
+def _show(report: Report, console: Console, verbose: bool) -> None:
+    """Print the grid, then all that is not as documented, then the totals."""
+    console.print(_behavior_grid(report) if verbose else _area_grid(report))
+    for name in report.implementations:
+        for behavior in report.behaviors:
+            if report.statuses.get((behavior.id, name), Status.PASS) not in QUIET:
+                _show_finding(report, behavior, name, console)
+    for name in report.implementations:
+        _show_reasons(report, name, console)
+    for name in report.implementations:
+        line = Text(f"{name}: ").append_text(_counts(report.totals(name), separator=", "))
+        console.print(line.append(f" of {len(report.behaviors)} behaviors"), soft_wrap=True)
+    if not report.complete:
+        console.print(Text("The run was not completed; this is what was done."))
+
+
+def _area_grid(report: Report) -> Table:
+    """Make one row per area: for each implementation, how many behaviors have which status."""
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    table.add_column("area", no_wrap=True)
+    for name in report.implementations:
+        table.add_column(name)
+    for area in dict.fromkeys(behavior.area for behavior in report.behaviors):
+        table.add_row(area, *(_counts(report.totals(name, area)) for name in report.implementations))
+    return table
+
+
+def _behavior_grid(report: Report) -> Table:
+    """Make one row per behavior: its status on each implementation."""
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    table.add_column("id", no_wrap=True)
+    table.add_column("behavior")
+    for name in report.implementations:
+        table.add_column(name, no_wrap=True)
+    for behavior in report.behaviors:
+        found = [report.statuses.get((behavior.id, name)) for name in report.implementations]
+        cells = [Text(status.value, COLOURS[status]) if status else Text("-") for status in found]
+        table.add_row(behavior.id, Text(behavior.title), *cells)
+    return table
+
+
+def _counts(totals: Counter[Status], separator: str = " ") -> Text:
+    """Write the counts that are not zero, each with its word."""
+    words = [
+        Text(f"{totals[status]}{UNBROKEN_SPACE}{status.value}", COLOURS[status]) for status in SHOWN if totals[status]
+    ]
+    return Text(separator).join(words)
+
+
+def _show_finding(report: Report, behavior: Behavior, implementation: str, console: Console) -> None:
+    """Print what is promised, what was found in the first of the worst cases, and how to see it again."""
+    status = report.statuses[behavior.id, implementation]
+    cases = report.cases(behavior.id, implementation)
+    found = [case for case in cases if case.status is status]
+    heading = Text(f"\n{behavior.id} ").append(status.value, COLOURS[status])
+    console.print(heading.append(f" on {implementation}: {behavior.title} ({_counts_of(found, cases)})"))
+    console.print(Padding(Text(behavior.statement), (0, 0, 0, 2)))
+    console.print(Padding(Text(found[0].detail), (0, 0, 0, 4)))
+    # Not wrapped, so that it can be copied.
+    console.print(Text(f"  {reproduction(found[0])}", "cyan"), soft_wrap=True)
+
+
+def _counts_of(found: list[Result], cases: list[Result]) -> str:
+    """Say with which replica counts it happened, and out of which, if not with all."""
+    some, all = (", ".join(str(case.replicas) for case in group) for group in (found, cases))
+    return f"replicas {some}" if some == all else f"replicas {some} of {all}"
+
+
+def _show_reasons(report: Report, implementation: str, console: Console) -> None:
+    """Print why nothing could be said about the behaviors that are unsupported."""
+    reasons: Counter[str] = Counter()
+    for behavior in report.behaviors:
+        if report.statuses.get((behavior.id, implementation)) is Status.UNSUPPORTED:
+            reasons[report.cases(behavior.id, implementation)[0].detail] += 1
+    if reasons:
+        console.print(Text(f"\n{Status.UNSUPPORTED.value} on {implementation}, by reason"))
+        for reason, count in reasons.most_common():
+            console.print(Padding(Text(f"{count:>4} {reason}"), (0, 0, 0, 2)))

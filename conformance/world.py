@@ -1,0 +1,127 @@
+"""What a check may touch: the documented namespace, strategies built by documented names, and expectations."""
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy.typing as npt
+
+from conformance.catalogue import KINDS, Behavior
+from conformance.expectations import Expectations, Unsupported
+from conformance.implementations import Implementation
+from conformance.kinds import BUILDERS, ONE_REPLICA
+
+
+class World(Expectations):
+    """One implementation, seen by one check with one replica count."""
+
+    def __init__(self, implementation: Implementation, tf: Any, behavior: Behavior, replicas: int) -> None:
+        self.tf = tf
+        self.behavior = behavior
+        self.replicas = replicas
+        self.built = ""
+        """The last strategy built, in words: it is named when the check fails."""
+        self._implementation = implementation
+        self._gpus = implementation.gpus
+        self._cpus = implementation.cpus
+
+    def strategy(self, kind: str = "Mirrored", replicas: int | None = None) -> Any:
+        """Build a strategy; without a count it has as many replicas as the check was asked to use."""
+        if kind not in KINDS:
+            raise ValueError(
+                f"world.strategy() got kind={kind!r}; expected one of {', '.join(KINDS)}. Correct the spelling."
+            )
+        if kind not in self._kinds():
+            raise Unsupported(f"has no {kind} strategy that can be built here")
+        count = 1 if kind in ONE_REPLICA else replicas or self.replicas
+        self.built = f"{kind} with {count} replica{'s' * (count > 1)}"
+        return BUILDERS[kind](self.tf, self.names(count))
+
+    def each(self, *kinds: str) -> Iterator[Any]:
+        """Build one strategy after another: of these kinds, or else of those that the behavior applies to.
+
+        The kinds that the implementation has not are left out.
+        """
+        wanted = kinds or self.behavior.applies_to
+        possible = [kind for kind in wanted if kind in self._kinds()]
+        if not possible:
+            raise Unsupported(f"has no strategy of kind {', '.join(wanted)} that can be built here")
+        return map(self.strategy, possible)
+
+    def names(self, count: int | None = None) -> list[str]:
+        """Return device names for replicas: GPUs where the machine has any, else CPUs."""
+        wanted = self.replicas if count is None else count
+        kind, available = ("GPU", self._gpus) if self._gpus else ("CPU", self._cpus)
+        if wanted > available:
+            raise Unsupported(f"needs {wanted} devices of type {kind}, and there are {available}")
+        return [f"{kind}:{index}" for index in range(wanted)]
+
+    def full(self, name: str) -> str:
+        """Return the full device string of a short one: "gpu:0", "/GPU:0", "/device:GPU:0" and so on."""
+        match = _DEVICE.fullmatch(name)
+        if match is None:
+            raise ValueError(
+                f"world.full() got {name!r}; expected a device name such as GPU:0 or /job:worker/task:1/device:CPU:0. "
+                f"Pass the name of one device."
+            )
+        job, replica, task, kind, index = match.groups()
+        return f"/job:{job or 'localhost'}/replica:{replica or 0}/task:{task or 0}/device:{kind.upper()}:{index}"
+
+    def gpus(self, count: int) -> None:
+        """Require that the machine has this many GPUs."""
+        if self._gpus < count:
+            raise Unsupported(f"needs {count} GPU{'s' * (count > 1)}")
+
+    @contextmanager
+    def machine(self, *, gpus: int = 0, cpus: int = 1) -> Generator[None]:
+        """Let the machine have exactly these devices within the block."""
+        if self._implementation.machine is None:
+            raise Unsupported(self._implementation.why_no_machine)
+        before = self._gpus, self._cpus
+        with self._implementation.machine(gpus, cpus):
+            self._gpus, self._cpus = gpus, cpus
+            try:
+                yield
+            finally:
+                self._gpus, self._cpus = before
+
+    def device(self, value: Any) -> str:
+        """Return the full device string of a tensor or a variable."""
+        return self._implementation.device(value)
+
+    def text(self, value: Any) -> str:
+        """Return what an interactive session prints for a value."""
+        return repr(value)
+
+    def replica_id(self) -> int:
+        """Return the id of the replica in whose context this is called."""
+        return int(self.tf.distribute.get_replica_context().replica_id_in_sync_group)
+
+    def locals(self, strategy: Any, value: Any) -> list[npt.NDArray[Any]]:
+        """Return the local components of a value as numpy arrays."""
+        return [self.array(part) for part in strategy.experimental_local_results(value)]
+
+    def per_replica(self, strategy: Any, values: Sequence[Any]) -> Any:
+        """Make a per-replica value of these components; with one replica, a plain tensor."""
+        count = strategy.num_replicas_in_sync
+        if len(values) != count:
+            raise ValueError(
+                f"world.per_replica() got {len(values)} components; expected one for each of the {count} replicas. "
+                f"Make the list from strategy.num_replicas_in_sync."
+            )
+
+        def component() -> Any:
+            value = values[self.replica_id()]
+            return self.tf.constant(value.numpy() if hasattr(value, "numpy") else value)
+
+        return strategy.run(component)
+
+    def _kinds(self) -> frozenset[str]:
+        """Return the kinds that the implementation has and that can be built."""
+        return self._implementation.kinds & BUILDERS.keys()
+
+
+_DEVICE = re.compile(
+    r"(?:/job:(\w+))?(?:/replica:(\d+))?(?:/task:(\d+))?/?(?:device:)?([a-z_]+):(\d+)", flags=re.IGNORECASE
+)

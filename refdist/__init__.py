@@ -1,0 +1,87 @@
+"""The documented `tf.distribute.Strategy` API, made again small: `import refdist as tf`."""
+
+import importlib
+from typing import Any
+
+from refdist import compat, config, distribute, errors, nest, saved_model, train
+from refdist.backend import use, using
+from refdist.context import variable_creator_scope
+from refdist.dtypes import bfloat16, bool, float16, float32, float64, int8, int16, int32, int64, string, uint8
+from refdist.enums import VariableAggregation, VariableSynchronization
+from refdist.module import Module
+from refdist.ops import (
+    add,
+    cast,
+    concat,
+    constant,
+    convert_to_tensor,
+    device,
+    device_name,
+    identity,
+    matmul,
+    ones,
+    range,
+    reduce_mean,
+    reduce_sum,
+    shape,
+    size,
+    square,
+    stack,
+    zeros,
+)
+from refdist.slices import IndexedSlices
+from refdist.variables import Variable
+
+__all__ = [
+    "IndexedSlices",
+    "Module",
+    "Variable",
+    "VariableAggregation",
+    "VariableSynchronization",
+    "add",
+    "bfloat16",
+    "bool",
+    "cast",
+    "compat",
+    "concat",
+    "config",
+    "constant",
+    "convert_to_tensor",
+    "device",
+    "device_name",
+    "distribute",
+    "errors",
+    "float16",
+    "float32",
+    "float64",
+    "identity",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "matmul",
+    "nest",
+    "ones",
+    "range",
+    "reduce_mean",
+    "reduce_sum",
+    "saved_model",
+    "shape",
+    "size",
+    "square",
+    "stack",
+    "string",
+    "train",
+    "uint8",
+    "use",
+    "using",
+    "variable_creator_scope",
+    "zeros",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # The two other packages have common words for names, so they are reached from here too; loaded when asked for.
+    if name in ("simulator", "conformance"):
+        return importlib.import_module(name)
+    raise AttributeError(f"module 'refdist' has no attribute {name!r}")

@@ -1,0 +1,88 @@
+"""What a user gives to `run`: checked, taken apart, and handed to each replica."""
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import optree
+
+from refdist.options import RunOptions
+from refdist.slices import IndexedSlices
+from refdist.values import DistributedValues
+from refdist.variables import Variable
+
+if TYPE_CHECKING:
+    from refdist.extended import StrategyExtended
+
+_USUAL = (bool, int, float, complex, str, bytes, type(None), Variable, IndexedSlices)
+
+
+class Arguments:
+    """The arguments of one run, from which each replica gets its own."""
+
+    def __init__(self, extended: "StrategyExtended", args: Any, kwargs: Any) -> None:
+        if not isinstance(args, (tuple, list)):
+            raise ValueError(
+                f"run() got args={args!r}; expected a tuple or list of positional arguments. Write args=({args!r},)."
+            )
+        if kwargs is not None and not isinstance(kwargs, Mapping):
+            raise ValueError(f"run() got kwargs={kwargs!r}; expected a dict of keyword arguments, or None. Pass a dict.")
+        self._extended = extended
+        self._given = (tuple(args), dict(kwargs or {}))
+        self._leaves, self._shape = optree.tree_flatten(self._given, none_is_leaf=True)
+        self._several = extended.num_replicas > 1
+        self._distributed = False
+        for leaf in self._leaves:
+            if isinstance(leaf, DistributedValues):
+                self._distributed = True
+                require_count(leaf, extended.num_replicas)
+            elif not isinstance(leaf, (*_USUAL, extended.backend.tensor_type)) and not hasattr(leaf, "__array__"):
+                _warn(leaf)
+
+    def of(self, index: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of one replica: its own components, and tensors on its own device."""
+        if not self._leaves or not (self._distributed or self._several):
+            return self._given
+        backend, device = self._extended.backend, self._extended.plan.devices[index]
+
+        def local(leaf: Any) -> Any:
+            if isinstance(leaf, DistributedValues):
+                leaf = leaf.component(index)
+            if self._several and isinstance(leaf, backend.tensor_type) and backend.device_of(leaf) != device:
+                return backend.copy(leaf, device)
+            return leaf
+
+        return optree.tree_unflatten(self._shape, map(local, self._leaves))  # pyright: ignore[reportReturnType]
+
+
+def require_callable(fn: Any) -> None:
+    """Raise unless there is something to run."""
+    if not callable(fn):
+        raise TypeError(f"run() got {fn!r}, a {type(fn).__name__}; expected a function. Pass the function itself, uncalled.")
+
+
+def require_options(options: Any) -> None:
+    """Raise unless the options of a run are RunOptions, or none."""
+    if options is not None and not isinstance(options, RunOptions):
+        raise TypeError(
+            f"run() got options={options!r}, a {type(options).__name__}; expected tf.distribute.RunOptions, or None. Pass "
+            f"arguments of the function in args or kwargs."
+        )
+
+
+def require_count(value: DistributedValues, count: int) -> None:
+    """Raise unless a value has a component for each replica; variables look after themselves."""
+    if len(value.values) != count and not isinstance(value, Variable):
+        raise ValueError(
+            f"A value with {len(value.values)} components met a strategy of {count} replicas; expected one component for each "
+            f"replica. Make the value with the strategy that uses it."
+        )
+
+
+def _warn(leaf: Any) -> None:
+    warnings.warn(
+        f"run() got an argument of type {type(leaf).__name__}; expected tensors, nests of tensors, or distributed values. It is "
+        f"passed to every replica as it is; close over it instead.",
+        UserWarning,
+        stacklevel=5,
+    )

@@ -1,0 +1,164 @@
+"""The seam between the API and what computes: the Backend protocol, and the backend in use."""
+
+import contextlib
+import contextvars
+import importlib
+import importlib.metadata
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from refdist.device import Device
+from refdist.enums import ReduceOp
+
+Tensor: TypeAlias = Any
+Tensors: TypeAlias = Sequence[Any]
+
+
+class Backend(Protocol):
+    """What a place to compute has to offer. A tensor is whatever it returns."""
+
+    name: str
+    tensor_type: type
+    ambient: bool  # whether `on` does anything, so that replicas must be resumed inside it
+
+    def devices(self) -> tuple[Device, ...]:
+        """List all devices, the host's CPU first."""
+        ...
+
+    def on(self, device: Device | None) -> AbstractContextManager[Any]:
+        """Let the backend's own functions compute on a device; None is its own default."""
+        ...
+
+    def put(self, array: Any, device: Device | None) -> Tensor:
+        """Make a tensor of a numpy array on a device; None is the host, without a claim to stay there."""
+        ...
+
+    def get(self, tensor: Tensor) -> np.ndarray[Any, Any]:
+        """Bring a tensor's value to numpy."""
+        ...
+
+    def device_of(self, tensor: Tensor) -> Device:
+        """Say where a tensor lies."""
+        ...
+
+    def copy(self, tensor: Tensor, device: Device) -> Tensor:
+        """Bring a tensor to a device."""
+        ...
+
+    def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
+        """Combine tensors of one shape and dtype, in their order, and leave the result on each destination."""
+        ...
+
+    def gather(self, tensors: Tensors, axis: int, destinations: Sequence[Device]) -> Tensors:
+        """Join tensors along an axis, in their order, and leave the result on each destination."""
+        ...
+
+    def tracing(self) -> bool:
+        """Say whether a trace of the backend's compiler is open, during which no replica can pause."""
+        ...
+
+
+_BUILT_IN = {
+    "host": "refdist.backends.host:HostBackend",
+    "simulator": "simulator.backend:SimulatorBackend",
+    "jax": "refdist.backends.jax:JaxBackend",
+}
+_chosen: Backend | None = None
+_temporary: contextvars.ContextVar[Backend | None] = contextvars.ContextVar("temporary_backend", default=None)
+
+
+def use(name: str, **options: Any) -> None:
+    """Choose the backend of this process for the strategies and tensors made from now on.
+
+    `use("simulator", gpus=8)`, `use("host", cpus=2)` and `use("jax", cpus=4)` say how many devices there are.
+    """
+    global _chosen
+    _chosen = _open(name, options)
+
+
+@contextlib.contextmanager
+def using(name: str, **options: Any) -> Iterator[Backend]:
+    """Choose the backend for a block of code.
+
+    >>> import refdist
+    >>> with refdist.using("host", gpus=2):
+    ...     refdist.distribute.MirroredStrategy().num_replicas_in_sync
+    2
+    """
+    backend = _open(name, options)
+    token = _temporary.set(backend)
+    try:
+        yield backend
+    finally:
+        _temporary.reset(token)
+
+
+def current() -> Backend:
+    """The backend in use; REFDIST_BACKEND chooses it from outside, and else it is a simulator with one CPU."""
+    global _chosen
+    temporary = _temporary.get()
+    if temporary is not None:
+        return temporary
+    if _chosen is None:
+        _chosen = _open(*_from_text(os.environ.get("REFDIST_BACKEND", "simulator")))
+    return _chosen
+
+
+def host_device(backend: Backend) -> Device:
+    """The CPU on which results arrive when nobody says where."""
+    return backend.devices()[0]
+
+
+def device_counts(cpus: int = 1, gpus: int = 0, tpus: int | tuple[int, ...] = 0, **others: Any) -> tuple[Device, ...]:
+    """The devices of a machine with so many CPUs, GPUs and TPU cores, the CPUs first.
+
+    >>> [device.short for device in device_counts(gpus=2)]
+    ['CPU:0', 'GPU:0', 'GPU:1']
+    """
+    if others:
+        raise TypeError(
+            f"The machine was asked for {', '.join(others)}; expected cpus=, gpus= and tpus=. Leave out what this backend "
+            f"does not have."
+        )
+    counts = {"cpus": cpus, "gpus": gpus, "tpus": math.prod(tpus) if isinstance(tpus, tuple) else tpus}
+    for kind, count in counts.items():
+        least = 1 if kind == "cpus" else 0
+        if not isinstance(count, int) or isinstance(count, bool) or count < least:
+            raise ValueError(f"{kind} is {count!r}; expected an int of at least {least}. Give the number of devices.")
+    return tuple(Device(f"{kind[:3]}:{index}") for kind, count in counts.items() for index in range(count))
+
+
+def _open(name: str, options: dict[str, Any]) -> Backend:
+    target = _BUILT_IN.get(name)
+    if target is not None:
+        module, _, attribute = target.partition(":")
+        factory: Callable[..., Backend] = getattr(importlib.import_module(module), attribute)
+        return factory(**options)
+    others = {entry.name: entry for entry in importlib.metadata.entry_points(group="refdist.backends")}
+    if name not in others:
+        raise ValueError(
+            f"The backend is {name!r}; expected one of {', '.join([*_BUILT_IN, *others])}. Use one of these, or "
+            f"install a package that offers it under the entry point group 'refdist.backends'."
+        )
+    return others[name].load()(**options)
+
+
+def _from_text(text: str) -> tuple[str, dict[str, Any]]:
+    """Read a choice such as `simulator:gpus=8,cpus=2`."""
+    name, _, rest = text.partition(":")
+    options: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        key, separator, value = part.partition("=")
+        sizes = value.split("x")
+        if not separator or not all(size.isdigit() for size in sizes):
+            raise ValueError(
+                f"REFDIST_BACKEND is {text!r}; expected a form such as 'simulator:gpus=8' or 'jax:cpus=4'. "
+                f"Correct the part {part!r}."
+            )
+        options[key] = int(value) if len(sizes) == 1 else tuple(map(int, sizes))
+    return name, options

@@ -1,0 +1,1 @@
+"""What computes: one module per backend, each an implementation of the seam."""

@@ -1,0 +1,77 @@
+"""The smallest backend: numpy arrays that carry a device label. The oracle of the others."""
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from refdist.backend import Tensors, device_counts
+from refdist.device import Device
+from refdist.enums import ReduceOp
+from refdist.tensor import Tensor, make
+
+_NOWHERE = contextlib.nullcontext()
+
+
+class HostBackend:
+    """Numpy on devices that exist by name only."""
+
+    name = "host"
+    tensor_type: type = Tensor
+    ambient = False
+
+    def __init__(self, **counts: Any) -> None:
+        self._devices = device_counts(**counts)
+
+    def devices(self) -> tuple[Device, ...]:
+        return self._devices
+
+    def on(self, device: Device | None) -> AbstractContextManager[Any]:
+        return _NOWHERE
+
+    def put(self, array: Any, device: Device | None) -> Tensor:
+        return make(np.array(array, copy=True), device or self._devices[0])
+
+    def get(self, tensor: Tensor) -> np.ndarray[Any, Any]:
+        return np.array(tensor, copy=True)
+
+    def device_of(self, tensor: Tensor) -> Device:
+        return Device(tensor.device)
+
+    def copy(self, tensor: Tensor, device: Device) -> Tensor:
+        # The value is immutable, so a copy elsewhere is another label on the same numbers.
+        return make(np.asarray(tensor), device)
+
+    def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
+        result = mean(self.fold(tensors), len(tensors)) if op is ReduceOp.MEAN else self.fold(tensors)
+        return [make(result, device) for device in destinations]
+
+    def gather(self, tensors: Tensors, axis: int, destinations: Sequence[Device]) -> Tensors:
+        result = np.concatenate([np.asarray(tensor) for tensor in tensors], axis=axis)
+        return [make(result, device) for device in destinations]
+
+    def tracing(self) -> bool:
+        # A replica may use JAX on any backend; where nobody has loaded it, no trace is open.
+        return "jax" in sys.modules and importlib.import_module("refdist.backends.jax.tracing").tracing()
+
+    def fold(self, tensors: Tensors) -> np.ndarray[Any, Any]:
+        """Add tensors one after the other, each sum rounded to their dtype."""
+        total = np.array(tensors[0], copy=True)
+        for tensor in tensors[1:]:
+            np.add(total, np.asarray(tensor), out=total)
+        return total
+
+
+def mean(total: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
+    """Divide a sum by a count in the sum's own dtype; integers become float64.
+
+    >>> mean(np.array(7), 2)
+    array(3.5)
+    """
+    if total.dtype.kind in "biu":
+        return np.asarray(np.true_divide(total, count))
+    return np.asarray(np.divide(total, np.asarray(count, dtype=total.dtype)))

@@ -1,0 +1,110 @@
+"""The seam on JAX's devices, one operation at a time."""
+
+import functools
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from refdist.backend import Tensors
+from refdist.backends.jax.tracing import tracing
+from refdist.device import Device
+from refdist.enums import ReduceOp
+
+_KINDS = {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
+
+
+class JaxBackend:
+    """Tensors are JAX's own arrays, so everything written for JAX works in a replica."""
+
+    name = "jax"
+    tensor_type: type = jax.Array
+    ambient = True
+
+    def __init__(self, cpus: int = 1) -> None:
+        _require_cpus(cpus)
+        found = list(jax.devices("cpu")[:cpus])
+        if jax.default_backend() != "cpu":
+            found += jax.devices()
+        self._real = {Device(f"{_KINDS[d.platform]}:{i}"): d for i, d in _numbered(found)}
+        self._names = {device: name for name, device in self._real.items()}
+
+    def devices(self) -> tuple[Device, ...]:
+        return tuple(self._real)
+
+    def on(self, device: Device | None) -> AbstractContextManager[Any]:
+        return jax.default_device(None if device is None else self._real[device])
+
+    def put(self, array: Any, device: Device | None) -> jax.Array:
+        value = array if isinstance(array, jax.Array) else np.asarray(array)
+        if value.dtype == object:
+            raise TypeError(
+                f"The value {array!r} is text; expected numbers, because JAX has no string arrays. Keep it out of tensors, "
+                f"or use the simulator."
+            )
+        # Without a device the array is not committed, so that replicas can use it on theirs.
+        return jnp.asarray(value) if device is None else jax.device_put(value, self._real[device])
+
+    def get(self, tensor: jax.Array) -> np.ndarray[Any, Any]:
+        return np.array(tensor, copy=True)
+
+    def device_of(self, tensor: jax.Array) -> Device:
+        (device,) = tensor.devices()
+        return self._names[device]
+
+    def copy(self, tensor: jax.Array, device: Device) -> jax.Array:
+        return jax.device_put(tensor, self._real[device])
+
+    def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
+        first = self.device_of(tensors[0])
+        here = [tensors[0], *(self.copy(tensor, first) for tensor in tensors[1:])]
+        result = _mean(here) if op is ReduceOp.MEAN else _sum(here)
+        return [self.copy(result, device) for device in destinations]
+
+    def gather(self, tensors: Tensors, axis: int, destinations: Sequence[Device]) -> Tensors:
+        first = self.device_of(tensors[0])
+        joined = jnp.concatenate([self.copy(tensor, first) for tensor in tensors], axis=axis)
+        return [self.copy(joined, device) for device in destinations]
+
+    def tracing(self) -> bool:
+        return tracing()
+
+
+@jax.jit
+def _sum(tensors: list[jax.Array]) -> jax.Array:
+    return functools.reduce(jnp.add, tensors)
+
+
+@jax.jit
+def _mean(tensors: list[jax.Array]) -> jax.Array:
+    total = functools.reduce(jnp.add, tensors)
+    return total / len(tensors)
+
+
+def _numbered(devices: Sequence[Any]) -> list[tuple[int, Any]]:
+    counts: dict[str, int] = {}
+    numbered: list[tuple[int, Any]] = []
+    for device in devices:
+        index = counts.get(device.platform, 0)
+        counts[device.platform] = index + 1
+        numbered.append((index, device))
+    return numbered
+
+
+def _require_cpus(cpus: int) -> None:
+    """Ask JAX for so many host devices, which it can give before its first computation only."""
+    if not isinstance(cpus, int) or isinstance(cpus, bool) or cpus < 1:
+        raise ValueError(f"cpus is {cpus!r}; expected an int of at least 1. Give the number of host devices.")
+    try:
+        jax.config.update("jax_num_cpu_devices", cpus)
+    except RuntimeError:
+        pass  # it has started; what matters is how many devices it started with
+    there = len(jax.devices("cpu"))
+    if there < cpus:
+        raise RuntimeError(
+            f"{cpus} host devices were asked of JAX, which has already started with {there}; expected the largest number to be "
+            f'asked for first. Call refdist.use("jax", cpus={cpus}) before JAX computes anything.'
+        )

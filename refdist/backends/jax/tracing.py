@@ -1,0 +1,19 @@
+"""Whether JAX is in the middle of a trace."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from jax.extend.core import get_opaque_trace_state  # pyright: ignore
+
+
+def _state() -> object:
+    return get_opaque_trace_state(convention="flax")  # pyright: ignore
+
+
+# Traces are open in one thread, so a new thread knows what it looks like outside of them.
+with ThreadPoolExecutor(1) as _executor:
+    _OUTSIDE = _executor.submit(_state).result()
+
+
+def tracing() -> bool:
+    """Say whether the code runs inside jit, grad, vmap, scan or the like."""
+    return bool(_state() != _OUTSIDE)

@@ -1,0 +1,43 @@
+"""Which devices there are."""
+
+from typing import NamedTuple
+
+from refdist.backend import current
+
+
+class PhysicalDevice(NamedTuple):
+    """A device of the machine."""
+
+    name: str
+    device_type: str
+
+
+class LogicalDevice(NamedTuple):
+    """A device as strategies name it."""
+
+    name: str
+    device_type: str
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """List the devices of the backend in use, of one kind where one is given.
+
+    >>> import refdist as tf
+    >>> with tf.using("host", gpus=1):
+    ...     tf.config.list_physical_devices("GPU")
+    [PhysicalDevice(name='/physical_device:GPU:0', device_type='GPU')]
+    """
+    return [
+        PhysicalDevice(f"/physical_device:{device.short}", device.kind)
+        for device in current().devices()
+        if device_type in (None, device.kind)
+    ]
+
+
+def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
+    """List the devices under the names that strategies take."""
+    return [
+        LogicalDevice(f"/device:{device.short}", device.kind)
+        for device in current().devices()
+        if device_type in (None, device.kind)
+    ]

@@ -1,0 +1,319 @@
+"""Where the code is: in whose scope, in which replica, or in between."""
+
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from refdist import nest
+from refdist.backend import Backend, current
+from refdist.device import PLACEMENT, Device, placed
+from refdist.enums import ReduceOp
+from refdist.lockstep import Meeting, call_site, pause
+from refdist.values import regroup, select
+
+if TYPE_CHECKING:
+    from refdist.strategy import StrategyBase
+
+Creator = Callable[..., Any]
+
+
+class Frame(NamedTuple):
+    """What the surrounding code has entered."""
+
+    strategy: "StrategyBase"
+    replica: "ReplicaContext | None"  # None in cross-replica context
+    creators: tuple[Creator, ...]  # innermost last
+    updating: int | None = None  # the copy that extended.update is working on
+
+
+_FRAME: contextvars.ContextVar[Frame | None] = contextvars.ContextVar("frame", default=None)
+_default_strategy: "Callable[[], StrategyBase] | None" = None
+
+
+class Creations(NamedTuple):
+    """The variables made during one run: by call site and occurrence, and how many this replica has made at each."""
+
+    made: dict[Any, list[Any]]
+    counts: dict[Any, int]
+
+
+class ReplicaContext:
+    """What one replica knows of itself, and how it meets the others."""
+
+    def __init__(self, strategy: "StrategyBase", replica_id_in_sync_group: int) -> None:
+        self._strategy = strategy
+        self._replica_id = replica_id_in_sync_group
+        self.creations = Creations({}, {})
+
+    @property
+    def strategy(self) -> "StrategyBase":
+        """The strategy that runs this replica."""
+        return self._strategy
+
+    @property
+    def replica_id_in_sync_group(self) -> int:
+        """The number of this replica, from 0."""
+        return self._replica_id
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas run in step."""
+        return self._strategy.num_replicas_in_sync
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices of this replica: one."""
+        return (self._strategy.extended.plan.devices[self._replica_id],)
+
+    def merge_call(self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
+        """Wait for all replicas, then call a function once, in cross-replica context, with everybody's arguments.
+
+        It is called as `merge_fn(strategy, *args, **kwargs)`, each argument a per-replica value; each replica gets
+        its own component of what it returns.
+        """
+        self._require_current("merge_call")
+        function = getattr(merge_fn, "__func__", merge_fn)
+        return self.meet("merge_call", _Named(getattr(function, "__code__", function)), merge_fn, tuple(args), kwargs)
+
+    def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Any = None) -> Any:
+        """Combine the values of all replicas, and leave the result with each of them."""
+        op = ReduceOp.of(reduce_op)
+        self._require_current("all_reduce")
+        tensors = nest.map_structure(self._tensor, value)
+
+        def merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Any:
+            return strategy.extended.all_reduce(op, payloads, options)
+
+        return self.meet(f"all_reduce({op.name})", signature(tensors), merge, tensors, raw=True)
+
+    def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
+        """Join the values of all replicas along an axis, and leave the result with each of them."""
+        self._require_current("all_gather")
+        tensors = nest.map_structure(self._tensor, value)
+
+        def merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Any:
+            return strategy.extended.all_gather(payloads, axis)
+
+        # Sizes may differ along the axis; the gathering itself checks the others.
+        return self.meet(f"all_gather(axis={axis})", nest.shape_of(tensors), merge, tensors, raw=True)
+
+    def meet(
+        self,
+        kind: str,
+        details: Any,
+        merge_fn: Callable[..., Any],
+        args: Any,
+        kwargs: Mapping[str, Any] | None = None,
+        raw: bool = False,
+    ) -> Any:
+        """Come to a meeting of all replicas: the one way in which they exchange anything.
+
+        Args:
+            raw: hand the list of all replicas' args to the function, in place of merging them into per-replica values.
+        """
+        strategy = self._strategy
+        count = strategy.num_replicas_in_sync
+        if count == 1:
+            with crossed(strategy):
+                return _merge(strategy, merge_fn, [(args, kwargs)], raw)[0]
+        return pause(
+            Meeting(kind, details, lambda payloads: _merge(strategy, merge_fn, payloads, raw), (args, kwargs), call_site())
+        )
+
+    def _tensor(self, value: Any) -> Any:
+        extended = self._strategy.extended
+        return extended.tensor(value, extended.plan.devices[self._replica_id])
+
+    def _require_current(self, kind: str) -> None:
+        if get_replica_context() is not self:
+            raise RuntimeError(
+                f"{kind} was called on the context of replica {self._replica_id} from outside that replica; expected a "
+                f"call in the function that strategy.run runs. Take tf.distribute.get_replica_context() there."
+            )
+        require_no_trace(self._strategy.extended.backend, kind)
+
+
+class _Named:
+    """A function in a meeting: equal when its code is, printed by name."""
+
+    def __init__(self, code: Any) -> None:
+        self._code = code
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Named) and self._code is other._code
+
+    def __hash__(self) -> int:
+        return hash(self._code)
+
+    def __str__(self) -> str:
+        return getattr(self._code, "co_name", None) or repr(self._code)
+
+
+def _merge(strategy: "StrategyBase", merge_fn: Callable[..., Any], payloads: Sequence[Any], raw: bool) -> Sequence[Any]:
+    if raw:
+        return merge_fn(strategy, [args for args, _ in payloads])
+    args = [regroup(column) for column in zip(*(args for args, _ in payloads), strict=True)]
+    kwargs = regroup([dict(kwargs or {}) for _, kwargs in payloads])
+    result = merge_fn(strategy, *args, **kwargs)
+    return [select(result, index) for index in range(len(payloads))]
+
+
+def signature(tensors: Any) -> Any:
+    """What must agree between the values that replicas bring: nesting, shapes and dtypes."""
+    if hasattr(tensors, "shape"):
+        return _Shape((tensors.shape, tensors.dtype))
+    leaves = nest.flatten(tensors)
+    return (nest.shape_of(tensors), *(_Shape((leaf.shape, leaf.dtype)) for leaf in leaves))
+
+
+class _Shape(tuple[Any, ...]):
+    """A shape and a dtype, printed as `float32[2,3]`."""
+
+    def __repr__(self) -> str:
+        shape, dtype = self
+        return f"{dtype}[{','.join(map(str, shape))}]"
+
+    __str__ = __repr__
+
+
+def get_strategy() -> "StrategyBase":
+    """The strategy whose scope the code is in, or else the default one."""
+    frame = _FRAME.get()
+    return frame.strategy if frame is not None else default_strategy()
+
+
+def has_strategy() -> bool:
+    """Say whether the code is in the scope of a strategy other than the default."""
+    frame = _FRAME.get()
+    return frame is not None and frame.strategy is not default_strategy()
+
+
+def in_cross_replica_context() -> bool:
+    """Say whether the code is in a scope, but in no replica."""
+    frame = _FRAME.get()
+    return frame is not None and frame.replica is None
+
+
+def get_replica_context() -> ReplicaContext | None:
+    """The context of the replica that the code is in; None in cross-replica context."""
+    frame = _FRAME.get()
+    return frame.replica if frame is not None else default_strategy().default_replica_context
+
+
+def updating() -> int | None:
+    """The index of the copy that `extended.update` is working on, if it is."""
+    frame = _FRAME.get()
+    return frame.updating if frame is not None else None
+
+
+def creators() -> tuple[Creator, ...]:
+    """The functions that a new variable passes through, the innermost last."""
+    frame = _FRAME.get()
+    return frame.creators if frame is not None else ()
+
+
+def backend() -> Backend:
+    """The backend of the current strategy, or else the one in use."""
+    frame = _FRAME.get()
+    return frame.strategy.extended.backend if frame is not None else current()
+
+
+def default_strategy() -> "StrategyBase":
+    """The strategy that does nothing special."""
+    assert _default_strategy is not None
+    return _default_strategy()
+
+
+def install_default(make: "Callable[[], StrategyBase]") -> None:
+    """Say where the default strategy comes from; it is defined further up than this module."""
+    global _default_strategy
+    _default_strategy = make
+
+
+def current_frame() -> Frame | None:
+    """The frame itself, for whoever enters and leaves scopes."""
+    return _FRAME.get()
+
+
+def enter_replica(replica: ReplicaContext, device: Device) -> None:
+    """Make the rest of this context run in a replica; nothing takes it back."""
+    _FRAME.set(Frame(replica.strategy, replica, creators()))
+    PLACEMENT.set(device)
+
+
+@contextlib.contextmanager
+def entered_replica(replica: ReplicaContext, device: Device) -> Iterator[None]:
+    """Run a block in a replica."""
+    token = _FRAME.set(Frame(replica.strategy, replica, creators()))
+    try:
+        with placed(device):
+            yield
+    finally:
+        _FRAME.reset(token)
+
+
+def set_frame(frame: Frame | None) -> contextvars.Token[Frame | None]:
+    """Replace the frame without a `with`; the token takes it back."""
+    return _FRAME.set(frame)
+
+
+def reset_frame(token: contextvars.Token[Frame | None]) -> None:
+    """Take back what `set_frame` did."""
+    _FRAME.reset(token)
+
+
+@contextlib.contextmanager
+def crossed(strategy: "StrategyBase", update: int | None = None, creator: Creator | None = None) -> Iterator[None]:
+    """Enter the cross-replica context of a strategy, whatever was entered before."""
+    chain = creators() if creator is None else (*creators(), creator)
+    token = _FRAME.set(Frame(strategy, None, chain, update))
+    placement = PLACEMENT.set(None) if update is None and creator is None else None
+    try:
+        yield
+    finally:
+        if placement is not None:
+            PLACEMENT.reset(placement)
+        _FRAME.reset(token)
+
+
+def require_cross_replica(strategy: "StrategyBase", what: str) -> None:
+    """Raise unless the code is in the cross-replica context of this strategy, or in no scope at all."""
+    frame = _FRAME.get()
+    if frame is None:
+        return
+    if frame.strategy is not strategy and frame.strategy is not default_strategy():
+        raise RuntimeError(
+            f"{what} of {strategy!r} was called inside the scope of {frame.strategy!r}; expected one strategy at a time. "
+            f"Leave the other scope first, or use the strategy that is current."
+        )
+    if frame.replica is not None and frame.strategy is strategy:
+        raise RuntimeError(
+            f"{what} was called in replica {frame.replica.replica_id_in_sync_group}; expected cross-replica context. "
+            f"Call it outside the function given to run, or through get_replica_context().merge_call()."
+        )
+
+
+def require_no_trace(backend: Backend, what: str) -> None:
+    """Raise where JAX is tracing: what is traced there could leak out, and eager replicas cannot pause."""
+    if backend.tracing():
+        raise RuntimeError(
+            f"{what} was called while JAX is tracing (inside jit, grad, vmap or scan); expected an eager call. Move it out of "
+            f"the traced function: return what it needs, and call it afterwards."
+        )
+
+
+@contextlib.contextmanager
+def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
+    """Let a function see and change every variable creation: `creator(next_creator, **kwargs)`."""
+    frame = _FRAME.get() or Frame(default_strategy(), default_strategy().default_replica_context, ())
+    token = _FRAME.set(frame._replace(creators=(*frame.creators, variable_creator)))
+    try:
+        yield
+    finally:
+        _FRAME.reset(token)
+
+
+def placement_of(context: contextvars.Context) -> Device | None:
+    """The device that a paused body was computing on."""
+    return context.get(PLACEMENT)

@@ -1,0 +1,70 @@
+"""Python and numpy values become arrays: which dtype they get, and which conversions are refused."""
+
+from typing import Any
+
+import numpy as np
+
+_PYTHON_DTYPES = {"float64": np.dtype("float32"), "int64": np.dtype("int32")}
+
+
+def to_array(value: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
+    """Make an array as `tf.constant` does: Python floats are float32, ints int32 where they fit.
+
+    >>> to_array(1.5).dtype, to_array([1, 2]).dtype, to_array(2**40).dtype
+    (dtype('float32'), dtype('int32'), dtype('int64'))
+    """
+    array = _array(value)
+    if dtype is not None:
+        return cast(array, np.dtype(dtype), value)
+    if _written_in_python(value):
+        narrow = _PYTHON_DTYPES.get(array.dtype.name)
+        if narrow is not None and not (narrow.kind == "i" and _beyond(array, narrow)):
+            return array.astype(narrow)
+    return array
+
+
+def cast(array: np.ndarray[Any, Any], dtype: np.dtype[Any], value: Any) -> np.ndarray[Any, Any]:
+    """Change the dtype of an array where no kind of value is lost: ints to floats, not floats to ints."""
+    if array.dtype == dtype:
+        return array
+    if array.dtype.kind in "OSU" or dtype.kind in "OSU" or _rank(array.dtype) > _rank(dtype):
+        raise TypeError(
+            f"The value {value!r} has dtype {array.dtype.name}; expected one that becomes {dtype.name} without losing what it "
+            f"says. Convert it first with tf.cast()."
+        )
+    if dtype.kind in "iu" and array.size and _beyond(array, dtype):
+        raise ValueError(f"The value {value!r} does not fit into {dtype.name}; expected a smaller one. Use a wider dtype.")
+    return array.astype(dtype)
+
+
+def _array(value: Any) -> np.ndarray[Any, Any]:
+    if isinstance(value, (str, bytes)):
+        return np.array(value.encode() if isinstance(value, str) else value, dtype=object)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"The value {value!r} is not rectangular; expected lists of equal length. Pad them.") from error
+    if array.dtype.kind in "US":
+        return np.frompyfunc(lambda text: text.encode() if isinstance(text, str) else text, 1, 1)(array.astype(object))
+    if array.dtype == object and not all(isinstance(item, bytes) for item in array.flat):
+        raise TypeError(
+            f"The value {value!r}, a {type(value).__name__}, is no tensor; expected a number, a string, an array, or lists "
+            f"of these. Pass its parts."
+        )
+    return array
+
+
+def _written_in_python(value: Any) -> bool:
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, (bool, int, float, list, tuple)) and not isinstance(value, np.generic)
+
+
+def _beyond(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> bool:
+    limits = np.iinfo(dtype)
+    return bool(array.size) and bool((array.min() < limits.min) or (array.max() > limits.max))
+
+
+def _rank(dtype: np.dtype[Any]) -> int:
+    # ml_dtypes such as bfloat16 have kind "V" but count as floats.
+    return {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}.get(dtype.kind, 4)

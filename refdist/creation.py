@@ -1,0 +1,78 @@
+"""What becomes of a new variable in the scope of a strategy."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from refdist import context
+from refdist.device import placed
+from refdist.enums import VariableAggregation, VariableSynchronization
+from refdist.lockstep import call_site
+from refdist.plan import Placement
+from refdist.policies import OnRead, OnWrite
+from refdist.variables import CentralVariable, MirroredVariable, SyncOnReadVariable, Variable
+
+if TYPE_CHECKING:
+    from refdist.strategy import StrategyBase
+
+
+def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+    """Make one variable with as many copies as the plan of the strategy says."""
+    _require_supported(kwargs)
+    replica = context.get_replica_context()
+    if replica is None or strategy.num_replicas_in_sync == 1:
+        return _make(strategy, following, kwargs)
+    # The first replica that comes here makes the variable; the others get the same one at the same place and turn.
+    # No meeting is needed, so a guard such as `if not made:` works as in ordinary code.
+    made, counts = replica.creations
+    key = (call_site(), kwargs.get("name"))
+    turn = counts.get(key, 0)
+    counts[key] = turn + 1
+    there = made.setdefault(key, [])
+    if turn == len(there):
+        there.append(_make(strategy, following, kwargs))
+    return there[turn]
+
+
+def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+    plan = strategy.extended.plan
+    copies: list[Variable] = []
+    for index, home in enumerate(plan.homes):
+        own = dict(kwargs)
+        if index > 0:
+            own["initial_value"] = copies[0].read_value()
+            own["name"] = f"{kwargs.get('name') or 'Variable'}/replica_{index}"
+        with placed(home), plan.backend.on(home):
+            copies.append(following(**own))
+    on_read = kwargs.get("synchronization") is VariableSynchronization.ON_READ
+    if plan.placement is Placement.PLAIN:
+        variable = copies[0]
+    elif plan.placement is Placement.CENTRAL:
+        variable = CentralVariable(strategy, copies, OnWrite)
+    elif on_read:
+        variable = SyncOnReadVariable(strategy, copies, OnRead)
+    else:
+        variable = MirroredVariable(strategy, copies, OnWrite)
+    for copy in copies:
+        copy.belong(strategy, variable)
+    return variable
+
+
+def _require_supported(kwargs: dict[str, Any]) -> None:
+    name = kwargs.get("name") or "Variable"
+    if kwargs.pop("partitioner", None) is not None:
+        raise ValueError(
+            f"The variable {name!r} was to be made with a partitioner in the scope of a strategy; expected none, because "
+            f"partitioned variables are not supported there. Leave it out, or make the variable outside the scope."
+        )
+    synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
+    if not isinstance(synchronization, VariableSynchronization) or synchronization is VariableSynchronization.NONE:
+        raise ValueError(
+            f"The variable {name!r} has synchronization {synchronization!r}; expected AUTO, ON_WRITE or ON_READ in the scope of "
+            f"a strategy. Use one of these members of tf.VariableSynchronization."
+        )
+    aggregation = kwargs.get("aggregation", VariableAggregation.NONE)
+    if not isinstance(aggregation, VariableAggregation):
+        raise ValueError(
+            f"The variable {name!r} has aggregation {aggregation!r}; expected a member of tf.VariableAggregation. Use SUM, MEAN, "
+            f"ONLY_FIRST_REPLICA or NONE."
+        )

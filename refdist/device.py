@@ -1,0 +1,86 @@
+"""Devices by name: every documented spelling, one canonical form."""
+
+import contextlib
+import contextvars
+import re
+from collections.abc import Iterator, Sequence
+
+_SPELLING = re.compile(
+    r"/?(?:job:(?P<job>[A-Za-z_]\w*))?/?(?:replica:(?P<replica>\d+))?/?(?:task:(?P<task>\d+))?"
+    r"/?(?:device:)?(?P<kind>[A-Za-z]\w*?)(?::(?P<index>\d+))?/?"
+)
+
+
+class Device(str):
+    """The full name of a device, which is also its identity.
+
+    >>> Device("gpu:1")
+    '/job:localhost/replica:0/task:0/device:GPU:1'
+    >>> Device("/job:worker/task:2/device:CPU:0").task
+    2
+    """
+
+    kind: str
+    index: int
+    job: str
+    task: int
+
+    def __new__(cls, name: str) -> "Device":
+        if isinstance(name, Device):
+            return name
+        found = _SPELLING.fullmatch(name) if isinstance(name, str) else None
+        if found is None:
+            raise ValueError(
+                f"The device is {name!r}; expected a name such as 'GPU:0', '/cpu:0', '/device:GPU:1' or "
+                f"'/job:localhost/replica:0/task:0/device:GPU:0'. Use one of these spellings."
+            )
+        job, replica = found["job"] or "localhost", int(found["replica"] or 0)
+        task, kind, index = int(found["task"] or 0), found["kind"].upper(), int(found["index"] or 0)
+        self = super().__new__(cls, f"/job:{job}/replica:{replica}/task:{task}/device:{kind}:{index}")
+        self.kind, self.index, self.job, self.task = kind, index, job, task
+        return self
+
+    @property
+    def short(self) -> str:
+        """The name without job and task, for messages.
+
+        >>> Device("/gpu:3").short
+        'GPU:3'
+        """
+        return f"{self.kind}:{self.index}"
+
+
+def resolve(name: str, available: Sequence[Device]) -> Device:
+    """Find a device by any of its spellings, or say which devices there are."""
+    return resolve_all([name], available)[0]
+
+
+def resolve_all(names: Sequence[str], available: Sequence[Device]) -> tuple[Device, ...]:
+    """Find several devices, each by any of its spellings."""
+    there = frozenset(available)
+    return tuple(_known(name, there, available) for name in names)
+
+
+def _known(name: str, there: frozenset[Device], available: Sequence[Device]) -> Device:
+    device = Device(name)
+    if device not in there:
+        names = ", ".join(known.short for known in available[:16]) + (", ..." if len(available) > 16 else "")
+        raise ValueError(
+            f"The device {name!r} does not exist; expected one of the {len(available)} devices there are: {names}. "
+            f"Name one of these, or ask for more devices with refdist.use(...)."
+        )
+    return device
+
+
+# Where new tensors go; None means that the operands decide, and the host when there are none.
+PLACEMENT: contextvars.ContextVar[Device | None] = contextvars.ContextVar("placement", default=None)
+
+
+@contextlib.contextmanager
+def placed(device: Device | None) -> Iterator[None]:
+    """Put tensors that are made inside on this device."""
+    token = PLACEMENT.set(device)
+    try:
+        yield
+    finally:
+        PLACEMENT.reset(token)

@@ -1,0 +1,45 @@
+"""`tf.distribute`: strategies, and what programs use with them.
+
+A strategy runs a function on several *replicas*, keeps the variables made in its scope, and combines what the
+replicas compute. See `StrategyExtended` for the words per-replica, mirrored, replica context and cross-replica
+context, and `Strategy.reduce` for reductions.
+"""
+
+from refdist.collectives import CrossDeviceOps, HierarchicalCopyAllReduce, NcclAllReduce, ReductionToOneDevice
+from refdist.context import (
+    ReplicaContext,
+    get_replica_context,
+    get_strategy,
+    has_strategy,
+    in_cross_replica_context,
+)
+from refdist.distribute import experimental
+from refdist.enums import ReduceOp
+from refdist.extended import StrategyExtended
+from refdist.options import RunOptions
+from refdist.strategies.default import default_strategy as _installed  # noqa: F401  makes the default strategy known
+from refdist.strategies.mirrored import MirroredStrategy
+from refdist.strategies.one_device import OneDeviceStrategy
+from refdist.strategy import Strategy, experimental_set_strategy
+from refdist.values import DistributedValues
+
+__all__ = [
+    "CrossDeviceOps",
+    "DistributedValues",
+    "HierarchicalCopyAllReduce",
+    "MirroredStrategy",
+    "NcclAllReduce",
+    "OneDeviceStrategy",
+    "ReduceOp",
+    "ReductionToOneDevice",
+    "ReplicaContext",
+    "RunOptions",
+    "Strategy",
+    "StrategyExtended",
+    "experimental",
+    "experimental_set_strategy",
+    "get_replica_context",
+    "get_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
+]

@@ -1,0 +1,47 @@
+"""The choices that the documented API offers by name."""
+
+import enum
+
+
+class ReduceOp(enum.Enum):
+    """How the values of several replicas are combined into one."""
+
+    SUM = "SUM"
+    MEAN = "MEAN"
+
+    @classmethod
+    def of(cls, choice: object) -> "ReduceOp":
+        """Accept a member, or its name in either case, as the pages do.
+
+        >>> ReduceOp.of("sum")
+        <ReduceOp.SUM: 'SUM'>
+        """
+        if isinstance(choice, cls):
+            return choice
+        names = ", ".join(member.name for member in cls)
+        if isinstance(choice, str):
+            if choice.upper() in cls.__members__:
+                return cls[choice.upper()]
+            raise ValueError(f"The reduce_op is {choice!r}; expected one of {names}. Use one of these names.")
+        raise TypeError(
+            f"The reduce_op is {choice!r}, a {type(choice).__name__}; expected a ReduceOp or its name ({names}). "
+            f"Pass tf.distribute.ReduceOp.SUM, for example; the value to reduce is the second argument."
+        )
+
+
+class VariableSynchronization(enum.Enum):
+    """When the copies of a variable are brought together."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How what the replicas write to one variable becomes one value."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3

@@ -1,0 +1,272 @@
+"""The cross-replica verbs of every strategy, written once and steered by its plan."""
+
+import contextlib
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from refdist import arguments, context, nest
+from refdist.backend import Backend, host_device
+from refdist.context import Creations, ReplicaContext
+from refdist.convert import to_array
+from refdist.creation import create_variable
+from refdist.device import PLACEMENT, Device, placed
+from refdist.enums import ReduceOp
+from refdist.lockstep import play
+from refdist.plan import Plan
+from refdist.values import DistributedValues, Mirrored, PerReplica, regroup, select
+from refdist.variables import DistributedVariable, Variable
+
+if TYPE_CHECKING:
+    from refdist.strategy import StrategyBase
+
+
+class StrategyExtended:
+    """Further methods of a strategy, for library authors.
+
+    A *replica* is one copy of the computation, on its own device. Code in the function given to `run` is in
+    *replica context*; code in `strategy.scope()` but in no replica is in *cross-replica context*, which the methods
+    of this class need. A *per-replica* value has one component for each replica; to *reduce* it is to combine its
+    components into one value. A *mirrored* value has equal components.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._container: Callable[[], StrategyBase | None] = lambda: None
+
+    def bind(self, strategy: "StrategyBase") -> None:
+        """Remember the first strategy that is made of this object."""
+        if self._container() is None:
+            self._container = weakref.ref(strategy)
+
+    @property
+    def backend(self) -> Backend:
+        """What the strategy computes with; it was captured when the strategy was made."""
+        return self.plan.backend
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        """The devices on which replicas run, by replica."""
+        return self.plan.devices
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        """The devices on which variables live."""
+        return self.plan.homes
+
+    @property
+    def num_replicas(self) -> int:
+        """How many replicas run in step."""
+        return len(self.plan.devices)
+
+    def call_for_each_replica(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
+        """Run a function on each replica, in lockstep, and merge what they return."""
+        arguments.require_callable(fn)
+        given = arguments.Arguments(self, args, kwargs)
+        with self._entered("call_for_each_replica()") as strategy:
+            count, devices = self.num_replicas, self.plan.devices
+            made: dict[Any, list[Any]] = {}
+            replicas = [ReplicaContext(strategy, index) for index in range(count)]
+            for replica in replicas:
+                replica.creations = Creations(made, {})
+
+            def body(index: int) -> Any:
+                positional, named = given.of(index)
+                return self._owned(fn(*positional, **named), devices[index])
+
+            if count == 1:
+                with context.entered_replica(replicas[0], devices[0]), self.backend.on(devices[0]):
+                    return body(0)
+            results = play(
+                count,
+                body,
+                prepare=lambda index: context.enter_replica(replicas[index], devices[index]),
+                name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
+                scope=(lambda paused: self.backend.on(context.placement_of(paused))) if self.backend.ambient else None,
+            )
+            return regroup(results)
+
+    def reduce_to(self, reduce_op: ReduceOp | str, value: Any, destinations: Any, options: Any = None) -> Any:
+        """Combine a per-replica value, and leave the result on the devices of the destinations."""
+        op = ReduceOp.of(reduce_op)
+        with self._entered("reduce_to()"):
+            prepared = self._reducible(op, value)
+            if not isinstance(prepared, DistributedValues):
+                return self.plan.collectives.broadcast(prepared, destinations)
+            return self.plan.collectives.reduce(op, prepared, destinations, options)
+
+    def batch_reduce_to(
+        self, reduce_op: ReduceOp | str, value_destination_pairs: Sequence[tuple[Any, Any]], options: Any = None
+    ) -> list[Any]:
+        """Combine several per-replica values, each to its own destinations."""
+        op = ReduceOp.of(reduce_op)
+        with self._entered("batch_reduce_to()"):
+            pairs = [(self._reducible(op, value), to) for value, to in value_destination_pairs]
+            if self.num_replicas == 1:
+                return [self.plan.collectives.broadcast(value, to) for value, to in pairs]
+            return self.plan.collectives.batch_reduce(op, pairs, options)
+
+    def reduce(self, op: ReduceOp, value: Any) -> Any:
+        """Combine a per-replica value, and bring the result to the current device."""
+        return self.reduce_to(op, value, self.current_device())
+
+    def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
+        """Combine one nest of tensors from each replica; each replica gets the result on its device."""
+        flat = [nest.flatten(payload) for payload in payloads]
+        values = [PerReplica(column) for column in zip(*flat, strict=True)]
+        if len(values) == 1 and not nest.is_nested(payloads[0]):
+            return _components(self.plan.collectives.reduce(op, values[0], self.plan.devices, options))
+        pairs = [(value, self.plan.devices) for value in values]
+        columns = [_components(value) for value in self.plan.collectives.batch_reduce(op, pairs, options)]
+        return [nest.pack_sequence_as(p, [c[i] for c in columns]) for i, p in enumerate(payloads)]
+
+    def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
+        """Join one nest of tensors from each replica; each replica gets the result on its device."""
+        columns = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
+        joined = [_components(self.plan.collectives.gather(PerReplica(c), self.plan.devices, axis)) for c in columns]
+        return [nest.pack_sequence_as(p, [c[i] for c in joined]) for i, p in enumerate(payloads)]
+
+    def gather(self, value: Any, axis: int) -> Any:
+        """Join the components of a per-replica value on the current device."""
+        prepared = self._reducible(ReduceOp.SUM, value)
+        whole = prepared if isinstance(prepared, DistributedValues) else PerReplica([prepared])
+        return self.plan.collectives.gather(whole, self.current_device(), axis)
+
+    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+        """Mirror one tensor on the devices of the destinations."""
+        with self._entered("broadcast_to()"):
+            return self.plan.collectives.broadcast(self.tensor(tensor, None), destinations)
+
+    def update(
+        self, var: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, group: bool = True
+    ) -> Any:
+        """Call `fn(copy, *args, **kwargs)` for each copy of a variable, on that copy's device."""
+        if not isinstance(var, Variable):
+            raise TypeError(
+                f"update() got a {type(var).__name__}; expected a variable. Pass the variable that fn is to change."
+            )
+        with self._entered("update()") as strategy:
+            if isinstance(var, DistributedVariable) and var.strategy is not strategy:
+                raise ValueError(
+                    f"update() got {var.name!r}, a variable of another strategy; expected one made in this strategy's scope. "
+                    f"Call update() of the strategy that made it."
+                )
+            copies = var.copies if isinstance(var, DistributedVariable) else (var,)
+            results = [self._update_one(i, copy, fn, args, kwargs or {}) for i, copy in enumerate(copies)]
+            return regroup([nest.map_structure(_snapshot, r) for r in results], Mirrored) if group else tuple(results)
+
+    def update_non_slot(
+        self, colocate_with: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Call `fn(*args, **kwargs)` once, on the first device that shared state lives on."""
+        with self._entered("update_non_slot()"), placed(self.plan.homes[0]), self.backend.on(self.plan.homes[0]):
+            return fn(*select(tuple(args), 0), **select(dict(kwargs or {}), 0))
+
+    def non_slot_devices(self, var_list: Any) -> tuple[str, ...]:
+        """The devices for state that belongs to several variables."""
+        return self.plan.homes
+
+    def read_var(self, v: Variable) -> Any:
+        """The value of a variable, as cross-replica code sees it."""
+        return v.read_value()
+
+    def value_container(self, value: Any) -> Any:
+        """The distributed variable that a copy belongs to, or the value itself."""
+        return getattr(value, "container", None) or value
+
+    def variable_created_in_scope(self, v: Any) -> bool:
+        """Say whether a variable was made in this strategy's scope."""
+        return isinstance(v, Variable) and v.distribute_strategy is not None and v.distribute_strategy is self.strategy
+
+    @contextlib.contextmanager
+    def colocate_vars_with(self, colocate_with_variable: Variable) -> Iterator[None]:
+        """Make variables inside where another one of this strategy lives, which is where they live anyway."""
+        if not self.variable_created_in_scope(colocate_with_variable):
+            raise ValueError(
+                f"colocate_vars_with() got {colocate_with_variable!r}; expected a variable made in this strategy's scope. "
+                f"Make it inside `with strategy.scope():`."
+            )
+        yield
+
+    @property
+    def strategy(self) -> "StrategyBase":
+        """The strategy that was made of this object."""
+        strategy = self._container()
+        if strategy is None:
+            raise RuntimeError("The strategy of this object is gone; expected one that is kept. Keep the strategy itself.")
+        return strategy
+
+    def create_variable(self, following: Callable[..., Any], **kwargs: Any) -> Any:
+        """Make what this strategy makes of a new variable."""
+        return create_variable(context.get_strategy(), following, kwargs)
+
+    def current_device(self) -> Device:
+        """Where results go: the device of the surrounding device scope, or else the host."""
+        return PLACEMENT.get() or host_device(self.backend)
+
+    def tensor(self, value: Any, device: Device | None) -> Any:
+        """Make a tensor of a value on a device; what is one already is only moved."""
+        if isinstance(value, Variable):
+            value = value.read_value()
+        if not isinstance(value, self.backend.tensor_type):
+            return self.backend.put(to_array(value), device)
+        if device is None or self.backend.device_of(value) == device:
+            return value
+        return self.backend.copy(value, device)
+
+    def components(self, value: Any) -> Sequence[Any]:
+        """The tensors of a per-replica value; a plain value is one where there is one replica."""
+        return _components(self._reducible(ReduceOp.SUM, value))
+
+    @contextlib.contextmanager
+    def _entered(self, what: str) -> Iterator["StrategyBase"]:
+        """Require cross-replica context, and enter it for the caller where no scope is active."""
+        strategy = context.get_strategy()
+        if context.in_cross_replica_context() and strategy.extended is self:
+            yield strategy
+            return
+        context.require_cross_replica(self.strategy, what)
+        with self.strategy.scope():
+            yield self.strategy
+
+    def _reducible(self, op: ReduceOp, value: Any) -> Any:
+        """Make per-replica tensors of what is to be reduced; a plain value stays plain where that has a meaning."""
+        if isinstance(value, DistributedVariable):
+            value = PerReplica([copy.read_value() for copy in value.copies])
+        if isinstance(value, DistributedValues):
+            arguments.require_count(value, self.num_replicas)
+            return PerReplica([self.tensor(part, device) for part, device in zip(value.values, self.plan.devices, strict=True)])
+        if self.num_replicas > 1 and op is not ReduceOp.MEAN:
+            raise ValueError(
+                f"A plain value ({value!r}) was to be combined over {self.num_replicas} replicas; expected a per-replica value. "
+                f"Return it from run, or make it with experimental_distribute_values_from_function."
+            )
+        return self.tensor(value, None)
+
+    def _update_one(self, index: int, copy: Variable, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        device = Device(copy.device)
+        with context.crossed(context.get_strategy(), update=index), placed(device), self.backend.on(device):
+            return fn(copy, *select(tuple(args), index), **select(dict(kwargs), index))
+
+    def _owned(self, result: Any, device: Device) -> Any:
+        """Bring arrays of other libraries in a replica's result to the backend and the replica's device."""
+        if isinstance(result, self.backend.tensor_type):
+            return result
+        foreign = [_foreign(leaf, self.backend.tensor_type) for leaf in nest.flatten(result)]
+        if not any(foreign):
+            return result
+        return nest.map_structure(
+            lambda leaf: self.backend.put(leaf, device) if _foreign(leaf, self.backend.tensor_type) else leaf, result
+        )
+
+
+def _foreign(leaf: Any, tensor_type: type) -> bool:
+    return hasattr(leaf, "__array__") and not isinstance(leaf, (tensor_type, Variable))
+
+
+def _components(value: Any) -> Sequence[Any]:
+    return value.values if isinstance(value, DistributedValues) else [value]
+
+
+def _snapshot(value: Any) -> Any:
+    return value.read_value() if isinstance(value, Variable) else value

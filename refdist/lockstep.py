@@ -1,0 +1,205 @@
+"""Runs one body per replica, one at a time, pausing all of them at each meeting.
+
+A body is a greenlet, taken from a pool and given back, so a run of thousands costs microseconds each.
+Replicas run in order; a body runs until it returns or until it asks for a meeting. When all have asked, the
+meeting is held once, outside the bodies, and each gets its answer. Whatever goes wrong, no body stays behind.
+"""
+
+import contextvars
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from types import CodeType
+from typing import Any, NamedTuple
+
+from greenlet import getcurrent, greenlet
+
+Site = tuple[CodeType, int]
+
+
+class Meeting(NamedTuple):
+    """What one replica brings to the place where all replicas meet."""
+
+    kind: str  # what the user called, with what must agree: "all_reduce(SUM)"
+    details: Any  # what must agree beside it: shapes, dtypes, the function to call
+    hold: Callable[..., Any]  # holds the meeting, given all replicas' payloads
+    payload: Any
+    site: Site
+
+
+class MeetingError(RuntimeError):
+    """Replicas that should meet are in different places, or one of them has gone."""
+
+
+class _Unwind(BaseException):
+    """Ends a paused body, so that its `finally` blocks run."""
+
+
+class _Runner(greenlet):
+    """A pooled greenlet, which runs one body after the other."""
+
+
+class _Failure(NamedTuple):
+    error: BaseException
+
+
+class _Pool(threading.local):
+    def __init__(self) -> None:
+        self.idle: list[_Runner] = []
+
+
+_POOL = _Pool()
+
+
+def call_site() -> Site:
+    """Where in the user's code the present call into this package was made."""
+    frame = sys._getframe(1)
+    while frame.f_globals.get("__name__", "").startswith("refdist.") and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
+
+
+def pause(meeting: Meeting) -> Any:
+    """Wait, in a body, until all replicas have come to this meeting, and return the answer."""
+    runner = getcurrent()
+    if type(runner) is not _Runner:
+        raise RuntimeError(
+            f"{meeting.kind} was called from a thread or greenlet that is not the replica's own; expected the one in "
+            f"which strategy.run calls the function. Call it there, and pass the result on."
+        )
+    return runner.parent.switch(meeting)  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def play(
+    count: int,
+    body: Callable[[int], Any],
+    *,
+    prepare: Callable[[int], Any],
+    name: Callable[[int], str],
+    scope: Callable[[contextvars.Context], AbstractContextManager[Any]] | None = None,
+) -> list[Any]:
+    """Run the body of each replica to its end, holding their meetings, and return the results.
+
+    Args:
+        prepare: sets the context variables of a body, before it starts.
+        name: says which replica and device an index stands for, for messages.
+        scope: entered around each stretch of a body, for what greenlets cannot carry along themselves.
+    """
+    runners = [_take(prepare, index) for index in range(count)]
+    results: list[Any] = [None] * count
+    waiting: dict[int, Meeting] = {}
+    answers: Sequence[Any] = [(body, index, results) for index in range(count)]
+    todo: Sequence[int] = range(count)
+    try:
+        while True:
+            for index, answer in zip(todo, answers, strict=True):
+                runner = runners[index]
+                message = runner.switch(answer) if scope is None else _switch(runner, answer, scope)
+                if message is None:
+                    waiting.pop(index, None)
+                elif type(message) is Meeting:
+                    waiting[index] = message
+                else:
+                    raise _explained(message.error, name(index))
+            if not waiting:
+                for runner in runners:
+                    _give_back(runner)
+                return results
+            _check(waiting, count, name)
+            todo = list(waiting)
+            answers = waiting[todo[0]].hold([waiting[index].payload for index in todo])
+    except BaseException:
+        _end(runners)
+        raise
+
+
+def _take(prepare: Callable[[int], Any], index: int) -> _Runner:
+    runner = _POOL.idle.pop() if _POOL.idle else _Runner(_work)
+    runner.parent = getcurrent()
+    runner.gr_context = contextvars.copy_context()
+    runner.gr_context.run(prepare, index)
+    return runner
+
+
+def _give_back(runner: _Runner) -> None:
+    runner.gr_context = None  # so that an idle runner keeps nothing alive
+    _POOL.idle.append(runner)
+
+
+def _work(task: Any) -> None:
+    """Be the life of a runner."""
+    runner = getcurrent()
+    while True:
+        body, index, results = task
+        message = None
+        try:
+            results[index] = body(index)
+        except BaseException as error:
+            message = _Failure(error)
+        body = results = task = None
+        task = runner.parent.switch(message)  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def _switch(runner: _Runner, answer: Any, scope: Callable[..., AbstractContextManager[Any]]) -> Any:
+    assert runner.gr_context is not None
+    with scope(runner.gr_context):
+        return runner.switch(answer)
+
+
+def _end(runners: Sequence[_Runner]) -> None:
+    """Unwind what is paused. A body that refuses to end is dropped and never used again."""
+    for runner in runners:
+        frame = runner.gr_frame
+        message: Any = None
+        if frame is not None and frame.f_code is not _work.__code__:
+            for _attempt in range(100):
+                message = runner.throw(_Unwind)
+                if type(message) is not Meeting:
+                    break
+        if type(message) is not Meeting and not runner.dead:
+            _give_back(runner)
+
+
+def _check(waiting: dict[int, Meeting], count: int, name: Callable[[int], str]) -> None:
+    """Raise unless all replicas wait, and for the same thing."""
+    first = waiting.get(0)
+    if first is not None and len(waiting) == count:
+        kind, details, site = first.kind, first.details, first.site
+        if all(m.kind == kind and m.site == site and m.details == details for m in waiting.values()):
+            return
+    places: dict[str, list[int]] = {}
+    for index in range(count):
+        meeting = waiting.get(index)
+        place = "returned" if meeting is None else f"waiting in {meeting.kind}{_detail(meeting)} at {_where(meeting)}"
+        places.setdefault(place, []).append(index)
+    table = "\n".join(f"  {_span(indices, name)}: {place}" for place, indices in places.items())
+    raise MeetingError(
+        f"The {count} replicas do not meet:\n{table}\n"
+        f"Expected all of them to come to the same call, with the same operator, shapes and dtypes. "
+        f"Make the call on every replica, in the same order; give a neutral value where one has nothing to add."
+    )
+
+
+def _detail(meeting: Meeting) -> str:
+    text = str(meeting.details) if meeting.details else ""
+    return f" of {text}" if text else ""
+
+
+def _where(meeting: Meeting) -> str:
+    code, last = meeting.site
+    line = list(code.co_positions())[last // 2][0]
+    return f"{code.co_filename}:{line}, in {code.co_name}"
+
+
+def _span(indices: list[int], name: Callable[[int], str]) -> str:
+    if len(indices) == 1:
+        return name(indices[0])
+    shown = ", ".join(map(str, indices[:4])) + (f", ... ({len(indices)} replicas)" if len(indices) > 4 else "")
+    return f"replicas {shown}"
+
+
+def _explained(error: BaseException, who: str) -> BaseException:
+    if isinstance(error, Exception):
+        error.add_note(f"raised in {who}")
+    return error

@@ -1,0 +1,162 @@
+"""The few tensor functions that strategy programs use, on the arrays of any backend."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from refdist import context, convert
+from refdist.device import PLACEMENT, placed, resolve
+from refdist.values import DistributedValues
+from refdist.variables import Variable
+
+
+@contextlib.contextmanager
+def device(device_name: str | None) -> Iterator[None]:
+    """Put the tensors and variables made in a block on a device; None undoes an outer block.
+
+    >>> import refdist as tf
+    >>> with tf.using("host", gpus=1), tf.device("/gpu:0"):
+    ...     tf.constant(1.0).device
+    '/job:localhost/replica:0/task:0/device:GPU:0'
+    """
+    backend = context.backend()
+    chosen = None if device_name is None else resolve(device_name, backend.devices())
+    with placed(chosen), backend.on(chosen):
+        yield
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None) -> Any:
+    """Make a tensor of a number, a nest of numbers, or an array."""
+    tensor = convert_to_tensor(value, dtype)
+    if shape is None or tuple(tensor.shape) == tuple(shape):
+        return tensor
+    return _fresh(np.broadcast_to(np.asarray(tensor), tuple(shape)) if tensor.size == 1 else np.reshape(tensor, shape))
+
+
+def convert_to_tensor(value: Any, dtype: Any = None, name: Any = None) -> Any:
+    """Make a tensor of whatever can become one; a tensor stays itself."""
+    if isinstance(value, Variable):
+        value = value.read_value()
+    if isinstance(value, DistributedValues):
+        raise ValueError(
+            f"A {type(value).__name__} was to become one tensor; expected a single value. Combine its components with "
+            f"strategy.reduce(), or take them apart with experimental_local_results()."
+        )
+    if _is_tensor(value):
+        if dtype is not None and value.dtype != np.dtype(dtype):
+            raise ValueError(
+                f"A tensor of dtype {value.dtype} was to become one of {np.dtype(dtype)}; expected the same dtype. Use tf.cast()."
+            )
+        return value
+    return _fresh(convert.to_array(value, dtype))
+
+
+def identity(input: Any, name: Any = None) -> Any:
+    """Make a tensor of equal value on the current device."""
+    tensor = convert_to_tensor(input)
+    here = PLACEMENT.get()
+    return tensor if here is None or not isinstance(tensor, context.backend().tensor_type) else context.backend().copy(tensor, here)
+
+
+def cast(x: Any, dtype: Any, name: Any = None) -> Any:
+    """Change the dtype of a tensor; floats are cut off where they become integers."""
+    return convert_to_tensor(x).astype(np.dtype(dtype))
+
+
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: Any = None) -> Any:
+    """Count from start up to limit, in int32 where the numbers are ints."""
+    bounds = (0, start, delta) if limit is None else (start, limit, delta)
+    whole = all(isinstance(bound, (int, np.integer)) for bound in bounds)
+    return _fresh(np.arange(*bounds, dtype=dtype or (np.int32 if whole else np.float32)))
+
+
+def ones(shape: Any, dtype: Any = np.float32, name: Any = None) -> Any:
+    """Make a tensor of ones."""
+    return _fresh(np.ones(_sizes(shape), np.dtype(dtype)))
+
+
+def zeros(shape: Any, dtype: Any = np.float32, name: Any = None) -> Any:
+    """Make a tensor of zeros."""
+    return _fresh(np.zeros(_sizes(shape), np.dtype(dtype)))
+
+
+def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
+    """Add up a tensor, along an axis where one is given, in its own dtype."""
+    tensor = convert_to_tensor(input_tensor)
+    return tensor.sum(axis=_axis(axis), keepdims=keepdims, dtype=tensor.dtype)
+
+
+def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
+    """Average a tensor, along an axis where one is given, in its own dtype."""
+    tensor = convert_to_tensor(input_tensor)
+    return tensor.mean(axis=_axis(axis), keepdims=keepdims).astype(tensor.dtype)
+
+
+def add(x: Any, y: Any, name: Any = None) -> Any:
+    """Add two tensors."""
+    return convert_to_tensor(x) + _plain(y)
+
+
+def square(x: Any, name: Any = None) -> Any:
+    """Multiply a tensor by itself."""
+    tensor = convert_to_tensor(x)
+    return tensor * tensor
+
+
+def matmul(a: Any, b: Any, name: Any = None) -> Any:
+    """Multiply two matrices, or two stacks of them."""
+    return convert_to_tensor(a) @ convert_to_tensor(b)
+
+
+def concat(values: Sequence[Any], axis: int, name: Any = None) -> Any:
+    """Join tensors along an axis that they have."""
+    tensors = [convert_to_tensor(value) for value in values]
+    return tensors[0].__array_namespace__().concat(tensors, axis=axis)
+
+
+def stack(values: Sequence[Any], axis: int = 0, name: Any = None) -> Any:
+    """Join tensors along a new axis."""
+    tensors = [convert_to_tensor(value) for value in values]
+    return tensors[0].__array_namespace__().stack(tensors, axis=axis)
+
+
+def shape(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
+    """Tell the sizes of a tensor's dimensions, as a tensor."""
+    return _fresh(np.array(convert_to_tensor(input).shape, np.dtype(out_type)))
+
+
+def size(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
+    """Tell how many elements a tensor has, as a tensor."""
+    return _fresh(np.array(convert_to_tensor(input).size, np.dtype(out_type)))
+
+
+def device_name(tensor: Any) -> str:
+    """The documented name of the device of a tensor, also where the tensor is an array of JAX.
+
+    >>> import refdist as tf
+    >>> tf.device_name(tf.constant(1.0))
+    '/job:localhost/replica:0/task:0/device:CPU:0'
+    """
+    return tensor.device if isinstance(tensor, Variable) else context.backend().device_of(tensor)
+
+
+def _fresh(array: Any) -> Any:
+    return context.backend().put(array, PLACEMENT.get())
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, context.backend().tensor_type)
+
+
+def _plain(value: Any) -> Any:
+    return value.read_value() if isinstance(value, Variable) else value
+
+
+def _axis(axis: Any) -> Any:
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    return (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(size) for size in shape)

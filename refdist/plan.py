@@ -1,0 +1,28 @@
+"""Everything in which one strategy differs from another, as data."""
+
+import dataclasses
+import enum
+
+from refdist.backend import Backend
+from refdist.collectives import CrossDeviceOps
+from refdist.device import Device
+
+
+class Placement(enum.Enum):
+    """What a strategy makes of a variable that is created in its scope."""
+
+    PLAIN = "one copy, an ordinary variable"
+    MIRRORED = "one copy for each replica"
+    CENTRAL = "one copy for all replicas"
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Which devices compute, where variables live, and how values are combined."""
+
+    name: str
+    backend: Backend
+    devices: tuple[Device, ...]  # one for each replica
+    homes: tuple[Device, ...]  # one for each copy of a variable
+    placement: Placement
+    collectives: CrossDeviceOps

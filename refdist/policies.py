@@ -1,0 +1,190 @@
+"""How the copies of a variable agree: on every write, or only when they are read."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from refdist.context import ReplicaContext, crossed
+from refdist.enums import ReduceOp, VariableAggregation
+from refdist.slices import IndexedSlices
+from refdist.values import DistributedValues, PerReplica, select
+from refdist.variables import DistributedVariable, Operation, replace
+
+if TYPE_CHECKING:
+    from refdist.strategy import StrategyBase
+
+_REDUCTIONS = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
+
+
+class Policy(Protocol):
+    """What a distributed variable does where its copies could come apart."""
+
+    @staticmethod
+    def read_outside(variable: DistributedVariable) -> Any:
+        """The value that cross-replica code sees."""
+        ...
+
+    @staticmethod
+    def write_in_replica(
+        variable: DistributedVariable, replica: ReplicaContext, verb: str, operation: Operation, value: Any
+    ) -> Any:
+        """Write from inside a replica; the answer is the new value on that replica."""
+        ...
+
+    @staticmethod
+    def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
+        """Write from cross-replica code."""
+        ...
+
+
+class OnWrite:
+    """All copies are equal at all times: replicas meet to write, and what they bring is aggregated."""
+
+    @staticmethod
+    def read_outside(variable: DistributedVariable) -> Any:
+        return variable.copies[0].read_value()
+
+    @staticmethod
+    def write_in_replica(
+        variable: DistributedVariable, replica: ReplicaContext, verb: str, operation: Operation, value: Any
+    ) -> Any:
+        single = len(variable.copies) == 1 and replica.num_replicas_in_sync > 1
+        if single and variable.aggregation is VariableAggregation.NONE:
+            raise ValueError(
+                f"{verb}() of {variable.name!r} in a replica has aggregation NONE; expected SUM, MEAN or ONLY_FIRST_REPLICA, "
+                f"because the variable has one copy for all replicas. Pass aggregation=... when you make it."
+            )
+        index = 0 if single else replica.replica_id_in_sync_group
+        # A Python number stays one until the meeting: the same number everywhere is no contribution to a sum.
+        number = isinstance(value, (bool, int, float)) and replica.num_replicas_in_sync > 1
+        payload = value if number else variable.copies[index].operand(verb, value)
+
+        def merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
+            OnWrite.write_outside(variable, verb, operation, _aggregated(strategy, variable, verb, payloads))
+            values = [copy.read_value() for copy in variable.copies]
+            return values * len(payloads) if single else values
+
+        return replica.meet(verb, _Target(variable), merge, payload, raw=True)
+
+    @staticmethod
+    def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
+        first, *others = variable.copies
+        if isinstance(value, DistributedValues):
+            _require_equal(variable, verb, [copy.operand(verb, select(value, i)) for i, copy in enumerate(variable.copies)])
+            value = select(value, 0)
+        # One computation for all copies, so that they are equal bit for bit, and nothing is stored before it succeeds.
+        new = operation(first.read_value(), first.operand(verb, value))
+        backend = variable.strategy.extended.backend
+        copied = [backend.copy(new, copy.device) for copy in others]
+        for copy, tensor in zip(variable.copies, [new, *copied], strict=True):
+            copy.store(tensor)
+
+
+class OnRead:
+    """Each replica writes its own copy; reading from outside aggregates them."""
+
+    @staticmethod
+    def read_outside(variable: DistributedVariable) -> Any:
+        aggregation = variable.aggregation
+        if aggregation is VariableAggregation.ONLY_FIRST_REPLICA or len(variable.copies) == 1:
+            return variable.copies[0].read_value()
+        if aggregation is VariableAggregation.NONE:
+            raise ValueError(
+                f"The variable {variable.name!r} was read outside its replicas, with synchronization ON_READ and aggregation "
+                f"NONE; expected an aggregation that says how copies become one value. Make it with aggregation=..., or read "
+                f"the copies with experimental_local_results()."
+            )
+        with crossed(variable.strategy):
+            copies = PerReplica([copy.read_value() for copy in variable.copies])
+            return variable.strategy.extended.reduce(_REDUCTIONS[aggregation], copies)
+
+    @staticmethod
+    def write_in_replica(
+        variable: DistributedVariable, replica: ReplicaContext, verb: str, operation: Operation, value: Any
+    ) -> Any:
+        copy = variable.copies[replica.replica_id_in_sync_group]
+        return copy.write(verb, operation, value).read_value()
+
+    @staticmethod
+    def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
+        count = len(variable.copies)
+        shared = variable.aggregation is VariableAggregation.SUM and count > 1
+        if shared and operation is not replace:
+            raise ValueError(
+                f"{verb}() of {variable.name!r} was called outside its replicas; expected assign() there, because the variable "
+                f"is the sum of {count} copies. Call {verb}() in a replica, or assign the new sum."
+            )
+        operands = [copy.operand(verb, select(value, index)) for index, copy in enumerate(variable.copies)]
+        if shared:
+            # Each copy takes its share, so that reading the sum returns what was assigned.
+            operands = [_share(operand, count) for operand in operands]
+        news = [operation(copy.read_value(), operand) for copy, operand in zip(variable.copies, operands, strict=True)]
+        for copy, new in zip(variable.copies, news, strict=True):
+            copy.store(new)
+
+
+class _Target:
+    """The variable that a meeting writes to: equal when it is the same one."""
+
+    def __init__(self, variable: DistributedVariable) -> None:
+        self._variable = variable
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Target) and self._variable is other._variable
+
+    def __hash__(self) -> int:
+        return id(self._variable)
+
+    def __str__(self) -> str:
+        return repr(self._variable.name)
+
+
+def _share(operand: Any, count: int) -> Any:
+    return operand // count if operand.dtype.kind in "iu" else operand / count
+
+
+def _aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]) -> Any:
+    """Make one value of what all replicas bring to a write."""
+    aggregation, first = variable.aggregation, payloads[0]
+    if aggregation is VariableAggregation.ONLY_FIRST_REPLICA or len(payloads) == 1:
+        return first
+    if isinstance(first, IndexedSlices) and aggregation is not VariableAggregation.NONE:
+        return IndexedSlices.joined(payloads, len(payloads) if aggregation is VariableAggregation.MEAN else 1)
+    same_number = all(type(payload) is type(first) and payload == first for payload in payloads) if _number(first) else False
+    if same_number and aggregation is VariableAggregation.SUM:
+        raise ValueError(
+            f"{verb}() of {variable.name!r} got the number {first!r} from every replica; expected tensors to sum, because it is "
+            f"not clear whether the number is meant once or {len(payloads)} times. Pass tf.constant({first!r}), or use "
+            f"aggregation MEAN."
+        )
+    if same_number:
+        return first
+    copies = variable.copies * len(payloads) if len(variable.copies) == 1 else variable.copies
+    tensors = [
+        copy.operand(verb, payload) if _number(payload) else payload for copy, payload in zip(copies, payloads, strict=False)
+    ]
+    if aggregation is VariableAggregation.NONE:
+        _require_equal(variable, verb, tensors)
+        return tensors[0]
+    return select(strategy.extended.reduce_to(_REDUCTIONS[aggregation], PerReplica(tensors), variable), 0)
+
+
+def _number(payload: Any) -> bool:
+    return isinstance(payload, (bool, int, float))
+
+
+def _require_equal(variable: DistributedVariable, verb: str, operands: Sequence[Any]) -> None:
+    first = operands[0]
+    for index, operand in enumerate(operands):
+        equal = first == operand if isinstance(first, IndexedSlices) else _bits(first) == _bits(operand)
+        if not equal:
+            raise ValueError(
+                f"{verb}() of {variable.name!r} got different values from replica 0 and replica {index}, with aggregation "
+                f"{variable.aggregation.name}; expected equal ones, because its copies must stay equal. Combine them first with "
+                f"all_reduce(), or pass aggregation=... when you make the variable."
+            )
+
+
+def _bits(tensor: Any) -> bytes:
+    return np.asarray(tensor).tobytes()

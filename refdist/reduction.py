@@ -1,0 +1,54 @@
+"""Reducing a per-replica value over an axis of each component too."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from refdist.enums import ReduceOp
+from refdist.plan import Placement
+from refdist.values import PerReplica
+
+if TYPE_CHECKING:
+    from refdist.extended import StrategyExtended
+
+
+def reduce_axes(extended: "StrategyExtended", op: ReduceOp, value: Any, axis: Any) -> Any:
+    """Combine the examples along an axis, then the replicas; MEAN divides by the true number of examples."""
+    tensors = extended.components(value)
+    axes = _axes(axis, tensors)
+    sums = [_sum(tensor, axes, wide=op is ReduceOp.MEAN) for tensor in tensors]
+    if extended.plan.placement is Placement.PLAIN:
+        total = sums[0]
+    else:
+        total = extended.reduce(ReduceOp.SUM, PerReplica(sums))
+    if op is ReduceOp.SUM:
+        return total
+    count = sum(math.prod(tensor.shape[a] for a in axes) for tensor in tensors)
+    with np.errstate(invalid="ignore", divide="ignore"):  # the mean of no examples is not a number
+        quotient = total / count
+    return quotient if tensors[0].dtype.kind in "biu" else quotient.astype(tensors[0].dtype)
+
+
+def _axes(axis: Any, tensors: Sequence[Any]) -> tuple[int, ...]:
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    for index, tensor in enumerate(tensors):
+        rank = len(tensor.shape)
+        for one in axes:
+            if not isinstance(one, (int, np.integer)) or isinstance(one, bool) or not -rank <= one < rank:
+                raise ValueError(
+                    f"reduce() got axis={axis!r} for a value of shape {tuple(tensor.shape)} on replica {index}; expected "
+                    f"None, or dimensions from {-rank} to {rank - 1}. Use axis=None for a value without a batch dimension."
+                )
+    rank = len(tensors[0].shape)
+    found = tuple(sorted({int(one) % rank for one in axes}))
+    if len(found) != len(axes):
+        raise ValueError(f"reduce() got axis={axis!r}, which names a dimension twice; expected each once. Drop one of them.")
+    return found
+
+
+def _sum(tensor: Any, axes: tuple[int, ...], wide: bool) -> Any:
+    # A mean in 16 bits would overflow in its sum. Other dtypes keep their own, where numpy would widen integers.
+    narrow = tensor.dtype.itemsize == 2 and tensor.dtype.kind not in "biu"
+    return tensor.sum(axis=axes, dtype=np.float32 if wide and narrow else tensor.dtype)

@@ -1,0 +1,48 @@
+"""Slices of a larger tensor, as sparse updates bring them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+class IndexedSlices:
+    """Slices of a larger tensor: `values[i]` belongs at `indices[i]` of the first dimension."""
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        self.values, self.indices, self.dense_shape = values, indices, dense_shape
+
+    @classmethod
+    def fitting(cls, verb: str, given: Any, shape: tuple[int, ...], dtype: Any) -> "IndexedSlices":
+        """The same slices as arrays that fit into a variable, or an error."""
+        if not isinstance(given, IndexedSlices) or not verb.startswith("scatter"):
+            raise TypeError(
+                f"{verb}() got a {type(given).__name__}; expected tf.IndexedSlices for scatter_add, scatter_sub and "
+                f"scatter_update, and a tensor for the others. Use the method that fits the value."
+            )
+        indices, values = np.asarray(given.indices), np.asarray(given.values)
+        if not shape or indices.ndim != 1 or values.shape != (*indices.shape, *shape[1:]):
+            raise ValueError(
+                f"{verb}() got values of shape {values.shape} for {indices.size} indices; expected "
+                f"{(indices.size, *shape[1:])}, one slice of a variable of shape {shape} for each index. Reshape the values."
+            )
+        if indices.size and not (0 <= indices.min() and indices.max() < shape[0]):
+            raise ValueError(
+                f"{verb}() got indices from {indices.min()} to {indices.max()}; expected 0 to {shape[0] - 1}. Correct them."
+            )
+        return cls(values.astype(dtype), indices)
+
+    @classmethod
+    def joined(cls, parts: Sequence["IndexedSlices"], share: int = 1) -> "IndexedSlices":
+        """All slices one after the other, each value divided by a count."""
+        values = np.concatenate([np.asarray(part.values) for part in parts])
+        return cls((values / share).astype(values.dtype), np.concatenate([np.asarray(part.indices) for part in parts]))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, IndexedSlices)
+            and np.array_equal(self.indices, other.indices)
+            and np.array_equal(self.values, other.values)
+        )
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]

@@ -1,0 +1,1 @@
+"""The strategies: for each a function that makes its plan, and a class of a few lines over it."""

@@ -1,0 +1,176 @@
+"""Strategy: scope, run, reduce and gather, over the verbs of its `extended` object."""
+
+from collections.abc import Callable
+from typing import Any
+
+from refdist import arguments, context, nest
+from refdist.context import Frame, ReplicaContext
+from refdist.convert import to_array
+from refdist.enums import ReduceOp
+from refdist.extended import StrategyExtended
+from refdist.options import RunOptions, ValueContext
+from refdist.plan import Placement
+from refdist.reduction import reduce_axes
+from refdist.slices import IndexedSlices
+from refdist.values import DistributedValues, PerReplica
+
+
+class StrategyBase:
+    """What the v1 and v2 flavors of every strategy share."""
+
+    def __init__(self, extended: StrategyExtended) -> None:
+        if not isinstance(extended, StrategyExtended):
+            raise TypeError(
+                f"Strategy() got extended={extended!r}; expected a StrategyExtended. Use one of the strategies of "
+                f"tf.distribute, or the extended object of one."
+            )
+        self._extended = extended
+        extended.bind(self)
+        self.default_replica_context = ReplicaContext(self, 0)
+
+    @property
+    def extended(self) -> StrategyExtended:
+        """The object with the further methods, for library authors."""
+        return self._extended
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas combine their gradients."""
+        return self._extended.num_replicas
+
+    @property
+    def cluster_resolver(self) -> Any:
+        """What describes the cluster; None for strategies of one machine."""
+        return None
+
+    def scope(self) -> "Scope":
+        """Make this strategy current in a `with` block, so that it distributes the variables made there."""
+        return Scope(self)
+
+    def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: RunOptions | None = None) -> Any:
+        """Call a function once for each replica, and merge what the calls return.
+
+        >>> import refdist as tf
+        >>> with tf.using("simulator", gpus=2):
+        ...     strategy = tf.distribute.MirroredStrategy()
+        >>> strategy.run(lambda: tf.distribute.get_replica_context().replica_id_in_sync_group)
+        PerReplica:{
+          0: 0,
+          1: 1
+        }
+        """
+        arguments.require_options(options)
+        with self.scope():
+            return self._extended.call_for_each_replica(fn, args, kwargs)
+
+    def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
+        """List the components of a value that this process holds; one value is its own only component."""
+        if isinstance(value, DistributedValues):
+            return value.values
+        if not any(isinstance(leaf, DistributedValues) for leaf in nest.flatten(value)):
+            return (value,)
+        parts = [nest.map_structure(lambda leaf: _part(leaf, i), value) for i in range(self.num_replicas_in_sync)]
+        return tuple(parts)
+
+    def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
+        op = ReduceOp.of(reduce_op)
+        extended = self._extended
+        context.require_cross_replica(self, "reduce()")
+        with self.scope():
+            if axis is not None:
+                return nest.map_structure(lambda leaf: reduce_axes(extended, op, leaf, axis), value)
+            if extended.plan.placement is Placement.PLAIN and not isinstance(value, DistributedValues):
+                return value
+            return nest.map_structure(lambda leaf: extended.reduce(op, leaf), value)
+
+    def __repr__(self) -> str:
+        devices = self._extended.plan.devices
+        names = ", ".join(device.short for device in devices[:4]) + (", ..." if len(devices) > 4 else "")
+        return f"<{type(self).__name__} on {names}>"
+
+
+class Strategy(StrategyBase):
+    """A policy for spreading state and computation over a list of devices.
+
+    See `StrategyExtended` for the words replica, per-replica, mirrored, replica context and cross-replica context.
+    """
+
+    def __init__(self, extended: StrategyExtended) -> None:
+        super().__init__(extended)
+
+    def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
+        """Combine a per-replica value over the replicas, and over an axis of each where one is given."""
+        return self._reduce(reduce_op, value, axis)
+
+    def gather(self, value: Any, axis: int) -> Any:
+        """Join the components of a per-replica value along an axis."""
+        context.require_cross_replica(self, "gather()")
+        with self.scope():
+            return nest.map_structure(lambda leaf: self._extended.gather(leaf, axis), value)
+
+    def experimental_distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
+        """Make a per-replica value by calling a function once for each replica."""
+        arguments.require_callable(value_fn)
+        count = self.num_replicas_in_sync
+        values = [value_fn(ValueContext(index, count)) for index in range(count)]
+        for leaf in nest.flatten(values):
+            if not isinstance(leaf, IndexedSlices):
+                to_array(leaf)  # raises where the value can never become a tensor
+        return nest.transpose(values, PerReplica, _values_differ)
+
+
+class Scope:
+    """Selects a strategy as the current one; made by `Strategy.scope`."""
+
+    def __init__(self, strategy: StrategyBase) -> None:
+        self._strategy = strategy
+        self._entered: list[tuple[Frame, Any]] = []
+
+    def __enter__(self) -> StrategyBase:
+        strategy = self._strategy
+        context.require_cross_replica(strategy, "scope()")
+        frame = context.current_frame()
+        if frame is not None and frame.strategy is strategy and frame.replica is None:
+            new = Frame(*frame)
+        else:
+            new = Frame(strategy, None, (*context.creators(), strategy.extended.create_variable))
+        self._entered.append((new, context.set_frame(new)))
+        return strategy
+
+    def __exit__(self, *exception: Any) -> None:
+        frame, token = self._entered[-1]
+        if context.current_frame() is not frame:
+            raise RuntimeError(
+                f"The scope of {self._strategy!r} was left while another one, entered later, is still active; expected scopes "
+                f"to be left in the reverse order. Use `with strategy.scope():` blocks."
+            )
+        self._entered.pop()
+        context.reset_frame(token)
+
+
+def experimental_set_strategy(strategy: StrategyBase | None) -> None:
+    """Make a strategy current for the rest of the program, as if a scope were never left; None ends that."""
+    frame = context.current_frame()
+    if frame is not None and frame not in _set_by_hand:
+        raise RuntimeError(
+            "experimental_set_strategy() was called inside a scope or a replica; expected a call outside. Leave the scope first."
+        )
+    _set_by_hand.clear()
+    new = None if strategy is None else Frame(strategy, None, (strategy.extended.create_variable,))
+    if new is not None:
+        _set_by_hand.append(new)
+    context.set_frame(new)
+
+
+_set_by_hand: list[Frame] = []
+
+
+def _part(leaf: Any, index: int) -> Any:
+    return leaf.values[index] if isinstance(leaf, DistributedValues) else leaf
+
+
+def _values_differ() -> Exception:
+    return ValueError(
+        "value_fn returned nests of different shape for different replicas; expected the same containers, lengths and keys. "
+        "Return one structure for every replica."
+    )

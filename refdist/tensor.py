@@ -1,0 +1,98 @@
+"""A numpy array that knows its device, cannot be changed, and prints as the pages print it."""
+
+import operator
+from typing import Any, Never
+
+import numpy as np
+
+from refdist.device import PLACEMENT, Device
+
+
+class Tensor(np.ndarray):
+    """An immutable numpy array on a device.
+
+    Numpy functions take it and give tensors back. A result lies on the device of the surrounding
+    `device` scope or replica; where there is none, it stays with its operands.
+    """
+
+    _device: Device | None
+
+    def __array_finalize__(self, source: Any) -> None:
+        self._device = PLACEMENT.get() or getattr(source, "_device", None)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        # Functions such as concatenate and where forget the subclass.
+        result = super().__array_function__(function, types, args, kwargs)
+        return placed_like(self, result) if type(result) is np.ndarray else result
+
+    @property
+    def device(self) -> str:
+        """The full name of the device on which the tensor lies."""
+        return self._device if self._device is not None else Device("CPU:0")
+
+    def numpy(self) -> Any:
+        """Copy the value to an ordinary numpy array, or to a numpy scalar."""
+        return np.array(self, copy=True)[()] if self.ndim == 0 else np.array(self, copy=True)
+
+    def __getitem__(self, key: Any) -> Any:
+        result = super().__getitem__(key)
+        return result if isinstance(result, Tensor) else placed_like(self, np.asarray(result))
+
+    def __setitem__(self, key: Any, value: Any) -> Never:
+        raise TypeError(
+            f"An element of a tensor was assigned (at {key!r}); expected no change, because tensors are immutable. "
+            f"Make a new tensor, or keep the state in a Variable."
+        )
+
+    def __iter__(self) -> Any:
+        if self.ndim == 0:
+            raise TypeError("A scalar tensor was iterated over; expected at least one dimension. Use its value itself.")
+        return (self[index] for index in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={dtype_name(self.dtype)}, numpy={numpy_text(self)}>"
+
+    def __str__(self) -> str:
+        text = str(np.asarray(self)[()]) if self.dtype != object or self.ndim else repr(self.item())
+        return f"tf.Tensor({text}, shape={self.shape}, dtype={dtype_name(self.dtype)})"
+
+    def __format__(self, spec: str) -> str:
+        return format(np.asarray(self)[()], spec) if spec else str(self)
+
+    def __reduce__(self) -> Any:
+        return make, (np.array(self, copy=True), self.device)
+
+
+def _out_of_place(operation: Any) -> Any:
+    return lambda self, other: operation(self, other)
+
+
+# In-place operators make a new tensor: the array may be shared with other replicas.
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift"):
+    setattr(Tensor, f"__i{_name.strip('_')}__", _out_of_place(getattr(operator, _name)))
+
+
+def make(array: np.ndarray[Any, Any], device: Device | str) -> Tensor:
+    """Label an array with a device; the array must not be changed afterwards."""
+    tensor = array.view(Tensor)
+    tensor._device = device if isinstance(device, Device) else Device(device)  # pyright: ignore[reportPrivateUsage]
+    return tensor
+
+
+def placed_like(source: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
+    """Label a result with the current device, or else with the device of its operand."""
+    return make(array, PLACEMENT.get() or source.device)
+
+
+def dtype_name(dtype: Any) -> str:
+    """Name a dtype as the pages do; numpy keeps byte strings in object arrays."""
+    return "string" if dtype == object else np.dtype(dtype).name
+
+
+def numpy_text(array: Any) -> str:
+    """Print a value as the pages do inside `numpy=`: bare scalars, `array(...)` for the others."""
+    plain = np.asarray(array)
+    if plain.ndim == 0:
+        return repr(plain.item()) if plain.dtype == object else str(plain[()])
+    text = repr(plain)
+    return f"\n{text}" if "\n" in text else text

@@ -1,0 +1,87 @@
+"""`tf.train`: checkpoints."""
+
+from pathlib import Path
+from typing import Any
+
+from refdist.module import Module, named_variables, wait_for
+from refdist.storage import read_arrays, write_arrays
+
+
+class CheckpointStatus:
+    """What became of the values of a checkpoint."""
+
+    def __init__(self, checkpoint: "Checkpoint", unmatched: list[str]) -> None:
+        self._checkpoint, self._unmatched = checkpoint, unmatched
+
+    def assert_existing_objects_matched(self) -> "CheckpointStatus":
+        """Raise if a variable that exists got no value."""
+        if self._unmatched:
+            raise AssertionError(
+                f"The variables {', '.join(self._unmatched)} got no value; expected each to be in the checkpoint. "
+                f"Restore a checkpoint of the same objects."
+            )
+        return self
+
+    def assert_consumed(self) -> "CheckpointStatus":
+        """Raise if a variable got no value, or a value found no variable yet."""
+        self.assert_existing_objects_matched()
+        waiting = self._checkpoint.__dict__.get("_waiting")
+        if waiting:
+            raise AssertionError(
+                f"The values {', '.join(sorted(waiting))} found no variable; expected one for each. Create the variables, or "
+                f"call expect_partial()."
+            )
+        return self
+
+    def expect_partial(self) -> "CheckpointStatus":
+        """Say that values without a variable are in order."""
+        return self
+
+
+class Checkpoint(Module):
+    """Saves and restores the variables of the objects given by name.
+
+    A distributed variable is saved as one array. Values whose variables do not exist yet are kept, and given to them
+    when they are set as attributes; such a variable is distributed if it was made in a scope.
+    """
+
+    def __init__(self, root: Any = None, **objects: Any) -> None:
+        super().__init__()
+        for name, value in ({"root": root} if root is not None else {}).items() | objects.items():
+            setattr(self, name, value)
+        self._count = 0
+
+    def write(self, file_prefix: str) -> str:
+        """Write the variables to a file, and return the name under which they can be restored."""
+        arrays = {path: variable.numpy() for path, variable in named_variables(self)}
+        write_arrays(_file(file_prefix), arrays)
+        return str(file_prefix)
+
+    def save(self, file_prefix: str) -> str:
+        """Write the variables under a numbered name: `prefix-1`, `prefix-2`, ..."""
+        name = self.write(f"{file_prefix}-{self._count + 1}")
+        self._count += 1
+        return name
+
+    def restore(self, save_path: str) -> CheckpointStatus:
+        """Give saved values to the variables, now or when they come into being; all of them, or none."""
+        arrays = read_arrays(_file(save_path))
+        variables = dict(named_variables(self))
+        for path, variable in variables.items():
+            if path in arrays and tuple(arrays[path].shape) != tuple(variable.shape):
+                raise ValueError(
+                    f"The checkpoint has {path!r} with shape {arrays[path].shape}; expected {tuple(variable.shape)}, the shape of "
+                    f"the variable. Restore a checkpoint of the same model. Nothing was restored."
+                )
+        unmatched = [path for path, variable in variables.items() if path not in arrays]
+        for path, variable in variables.items():
+            if path in arrays:
+                variable.assign(arrays.pop(path))
+        wait_for(self, arrays)
+        return CheckpointStatus(self, unmatched)
+
+    read = restore
+
+
+def _file(prefix: str) -> Path:
+    return Path(f"{prefix}.safetensors")

@@ -1,0 +1,121 @@
+"""Values that have one component per replica, taken apart and put together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import optree
+
+from refdist import nest
+from refdist.tensor import dtype_name, numpy_text
+
+_PLAIN_VALUES = frozenset({bool, int, float, complex, str, bytes, type(None)})
+
+
+class DistributedValues:
+    """One value per replica, in the order of the replicas."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        assert len(values) > 0
+        self._values = tuple(values)
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The components; documented code takes them from `experimental_local_results`."""
+        return self._values
+
+    def component(self, index: int) -> Any:
+        """What one replica gets when this value is an argument of its function."""
+        return self._values[index]
+
+    def __repr__(self) -> str:
+        return _block(type(self).__name__, [_long_text(value) for value in self.values])
+
+    def __str__(self) -> str:
+        return _block(type(self).__name__, [_short_text(value) for value in self.values])
+
+
+class PerReplica(DistributedValues):
+    """Components that may differ from replica to replica."""
+
+
+class Mirrored(DistributedValues):
+    """Components that are equal, one on each device."""
+
+
+def select(value: Any, index: int) -> Any:
+    """Take the component of one replica out of every distributed leaf of a nest."""
+    if isinstance(value, DistributedValues):
+        return value.component(index)
+    if not isinstance(value, (tuple, list, dict)):
+        return value
+    return optree.tree_map(
+        lambda leaf: leaf.component(index) if isinstance(leaf, DistributedValues) else leaf, value, none_is_leaf=True
+    )
+
+
+def regroup(values: Sequence[Any], kind: type[DistributedValues] = PerReplica) -> Any:
+    """Merge one nest per replica into one nest of distributed values.
+
+    What is the same object, or an equal Python value, on all replicas stays bare; equal tensors do not.
+
+    >>> regroup([("a", 1), ("a", 2)])
+    ('a', PerReplica:{
+      0: 1,
+      1: 2
+    })
+    """
+    if len(values) == 1:
+        return values[0]
+
+    def merged(leaves: list[Any]) -> Any:
+        return leaves[0] if _same(leaves) else kind(leaves)
+
+    def shapes_differ() -> Exception:
+        return ValueError(
+            f"The replicas returned nests of different shape: {_outlines(values)}; expected the same "
+            f"containers, lengths and keys on all. Return one structure from every replica."
+        )
+
+    return nest.transpose(list(values), merged, shapes_differ)
+
+
+def _same(leaves: list[Any]) -> bool:
+    first = leaves[0]
+    if all(leaf is first for leaf in leaves):
+        return True
+    if type(first) not in _PLAIN_VALUES:
+        return False
+    return all(type(leaf) is type(first) and leaf == first for leaf in leaves)
+
+
+def _outlines(values: Sequence[Any]) -> str:
+    seen: dict[str, int] = {}
+    for index, value in enumerate(values):
+        outline = str(nest.shape_of(value)).removeprefix("PyTreeSpec(").split(", NoneIsLeaf")[0]
+        seen.setdefault("a single value" if outline == "None" else outline, index)
+    return "; ".join(f"replica {index} has {outline}" for outline, index in seen.items())
+
+
+def _block(title: str, lines: list[str]) -> str:
+    numbered = ",\n".join(f"  {index}: {line}" for index, line in enumerate(lines))
+    return f"{title}:{{\n{numbered}\n}}"
+
+
+def _long_text(value: Any) -> str:
+    return describe(value) if _foreign_tensor(value) else repr(value)
+
+
+def _short_text(value: Any) -> str:
+    if _foreign_tensor(value):
+        return f"tf.Tensor({value}, shape={tuple(value.shape)}, dtype={dtype_name(value.dtype)})"
+    return str(value)
+
+
+def _foreign_tensor(value: Any) -> bool:
+    """Recognise the arrays of JAX, which print in a form of their own, without importing it."""
+    return hasattr(value, "addressable_shards")
+
+
+def describe(tensor: Any) -> str:
+    """Print a tensor of any backend in the documented form."""
+    return f"<tf.Tensor: shape={tuple(tensor.shape)}, dtype={dtype_name(tensor.dtype)}, numpy={numpy_text(tensor)}>"

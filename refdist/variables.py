@@ -1,0 +1,382 @@
+"""Variables: one copy, or several that agree on write or on read."""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Never
+
+import numpy as np
+
+from refdist import context, convert
+from refdist.backend import host_device
+from refdist.device import PLACEMENT
+from refdist.enums import VariableAggregation, VariableSynchronization
+from refdist.slices import IndexedSlices
+from refdist.tensor import dtype_name, numpy_text
+from refdist.values import DistributedValues
+
+if TYPE_CHECKING:
+    from refdist.policies import Policy
+    from refdist.strategy import StrategyBase
+
+Operation = Callable[[Any, Any], Any]
+
+
+class _Creation(type):
+    """Lets every `Variable(...)` pass through the creators of the scopes around it."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is not Variable:
+            return super().__call__(*args, **kwargs)
+        for name, value in zip(("initial_value", "trainable"), args, strict=False):
+            kwargs[name] = value
+        if len(args) > 2:
+            raise TypeError(
+                f"Variable() got {len(args)} positional arguments; expected initial_value and trainable. Name the others."
+            )
+        create: Callable[..., Any] = super().__call__
+        for creator in context.creators():
+            create = _bound(creator, create)
+        return create(**kwargs)
+
+
+def _bound(creator: context.Creator, following: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda **kwargs: creator(following, **kwargs)
+
+
+class Variable(metaclass=_Creation):
+    """A tensor that can be replaced, on one device.
+
+    Inside the scope of a strategy, creating one gives whatever that strategy makes of it.
+
+    >>> import refdist as tf
+    >>> v = tf.Variable(1.0)
+    >>> v.assign_add(2.0)
+    <tf.Variable 'Variable:0' shape=() dtype=float32, numpy=3.0>
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        *,
+        name: str | None = None,
+        dtype: Any = None,
+        shape: Any = None,
+        validate_shape: bool = True,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError("Variable() got no initial_value; expected one, or a function that makes it. Pass a value.")
+        value = initial_value() if callable(initial_value) else initial_value
+        self._backend = context.backend()
+        self._device = PLACEMENT.get() or host_device(self._backend)
+        self._value = _initial(self, value, dtype)
+        if shape is not None and validate_shape and tuple(shape) != tuple(self._value.shape):
+            raise ValueError(
+                f"Variable() got an initial value of shape {tuple(self._value.shape)} and shape={tuple(shape)}; expected them "
+                f"to be equal. Leave out shape, or give it the value's."
+            )
+        self._name = name or "Variable"
+        self._trainable = trainable is not False and synchronization is not VariableSynchronization.ON_READ
+        self._synchronization, self._aggregation = synchronization, aggregation
+        self._strategy: StrategyBase | None = None
+        self._container: Variable | None = None
+
+    def belong(self, strategy: "StrategyBase", container: "Variable") -> None:
+        """Remember in whose scope the variable was made, and which distributed variable it is a copy of."""
+        self._strategy = strategy
+        self._container = container if container is not self else None
+
+    distribute_strategy = property(lambda self: self._strategy)
+    container = property(lambda self: self._container)
+    name = property(lambda self: f"{self._name}:0")
+    shape = property(lambda self: tuple(self._value.shape))
+    dtype = property(lambda self: self._value.dtype)
+    ndim = property(lambda self: len(self._value.shape))
+    trainable = property(lambda self: self._trainable)
+    synchronization = property(lambda self: self._synchronization)
+    aggregation = property(lambda self: self._aggregation)
+
+    @property
+    def device(self) -> str:
+        """The full name of the device on which the variable lives."""
+        return self._device
+
+    def read_value(self) -> Any:
+        """The present value; a replica gets it on its own device."""
+        here = PLACEMENT.get()
+        if here is None or here == self._device:
+            return self._value
+        return self._backend.copy(self._value, here)
+
+    def value(self) -> Any:
+        """The same as `read_value`."""
+        return self.read_value()
+
+    def numpy(self) -> Any:
+        """The present value as a numpy array or scalar."""
+        return self._backend.get(self.read_value())[()]
+
+    def assign(self, value: Any, use_locking: Any = None, name: Any = None, read_value: bool = True) -> Any:
+        """Replace the value."""
+        return self.write("assign", replace, value)
+
+    def assign_add(self, delta: Any, use_locking: Any = None, name: Any = None, read_value: bool = True) -> Any:
+        """Add to the value."""
+        return self.write("assign_add", operator.add, delta)
+
+    def assign_sub(self, delta: Any, use_locking: Any = None, name: Any = None, read_value: bool = True) -> Any:
+        """Subtract from the value."""
+        return self.write("assign_sub", operator.sub, delta)
+
+    def write(self, verb: str, operation: Operation, value: Any) -> Any:
+        """Replace the value by what an operation makes of it and of an operand."""
+        self.store(operation(self._value, self.operand(verb, value)))
+        return self
+
+    def operand(self, verb: str, value: Any) -> Any:
+        """Convert what is to be written to a tensor beside the value, or say why it cannot be."""
+        context.require_no_trace(self._backend, f"{verb}() of {self.name!r}")
+        if isinstance(value, IndexedSlices) or verb.startswith("scatter"):
+            return IndexedSlices.fitting(verb, value, self.shape, self.dtype)
+        if isinstance(value, Variable):
+            value = value.read_value()
+        if isinstance(value, DistributedValues):
+            raise ValueError(
+                f"{verb}() of {self.name!r} got a per-replica value; expected one tensor, because this variable has one copy. "
+                f"Combine it first, with strategy.reduce()."
+            )
+        if isinstance(value, self._backend.tensor_type):
+            if value.dtype != self.dtype:
+                raise ValueError(
+                    f"{verb}() of {self.name!r} got a tensor of dtype {dtype_name(value.dtype)}; expected "
+                    f"{dtype_name(self.dtype)}. Convert it with tf.cast()."
+                )
+            tensor = self._backend.copy(value, self._device) if self._backend.device_of(value) != self._device else value
+        else:
+            tensor = self._backend.put(convert.to_array(value, self.dtype), self._device)
+        if tuple(tensor.shape) != self.shape:
+            raise ValueError(
+                f"{verb}() of {self.name!r} got a value of shape {tuple(tensor.shape)}; expected {self.shape}, the shape of the "
+                f"variable. Reshape it, or make a variable of that shape."
+            )
+        return tensor
+
+    def store(self, tensor: Any) -> None:
+        """Take a tensor as the new value; it lies here and has the right shape and dtype."""
+        assert tuple(tensor.shape) == self.shape
+        self._value = tensor
+
+    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
+        """Add slices at indices; an index that occurs twice counts twice."""
+        return self.write("scatter_add", self._scattering(np.add.at), sparse_delta)
+
+    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
+        """Subtract slices at indices."""
+        return self.write("scatter_sub", self._scattering(np.subtract.at), sparse_delta)
+
+    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
+        """Replace slices at indices."""
+        return self.write("scatter_update", self._scattering(operator.setitem), sparse_delta)
+
+    def _scattering(self, change: Callable[..., Any]) -> Operation:
+        backend = self._backend
+
+        def operation(old: Any, slices: IndexedSlices) -> Any:
+            array = backend.get(old)
+            change(array, slices.indices, slices.values)
+            return backend.put(array, backend.device_of(old))
+
+        return operation
+
+    def ref(self) -> "VariableReference":
+        """A reference that can be a key of a dict, which a variable cannot."""
+        return VariableReference(self)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        return np.asarray(self._backend.get(self.read_value()), dtype=dtype)
+
+    def __jax_array__(self) -> Any:
+        return self.read_value()
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return getattr(function, method)(*map(_plain, inputs), **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.read_value()[key]
+
+    def __len__(self) -> int:
+        return len(self.read_value())
+
+    def __iter__(self) -> Any:
+        return iter(self.read_value())
+
+    def __hash__(self) -> Never:  # pyright: ignore[reportIncompatibleVariableOverride]
+        raise TypeError(f"The variable {self.name!r} was used as a key; expected something hashable. Use {self._name}.ref().")
+
+    def __repr__(self) -> str:
+        return (
+            f"<tf.Variable {self.name!r} shape={self.shape} dtype={dtype_name(self.dtype)}, "
+            f"numpy={numpy_text(self._backend.get(self._value))}>"
+        )
+
+
+class DistributedVariable(Variable):
+    """A variable whose copies a policy keeps in agreement."""
+
+    def __init__(self, strategy: "StrategyBase", copies: Sequence[Variable], policy: "type[Policy]") -> None:
+        self._strategy = strategy
+        self._container = None
+        self._values = tuple(copies)
+        self._policy = policy
+        first = self._values[0]
+        self._backend, self._name = first._backend, first._name
+        self._trainable, self._synchronization, self._aggregation = first.trainable, first.synchronization, first.aggregation
+
+    shape = property(lambda self: self._values[0].shape)
+    dtype = property(lambda self: self._values[0].dtype)
+    ndim = property(lambda self: len(self.shape))
+
+    @property
+    def copies(self) -> tuple[Variable, ...]:
+        """The variables that make up this one, in the order of the devices they live on."""
+        return self._values
+
+    @property
+    def strategy(self) -> "StrategyBase":
+        """The strategy in whose scope the variable was made."""
+        return self._strategy
+
+    @property
+    def device(self) -> str:
+        """The device of the replica's own copy, and of the first one elsewhere."""
+        return self._own().device
+
+    def component(self, index: int) -> "DistributedVariable":
+        """The variable itself: it knows in which replica it is used."""
+        return self
+
+    def read_value(self) -> Any:
+        replica = self._replica()
+        if replica is not None or context.updating() is not None:
+            return self._own().read_value()
+        return self._policy.read_outside(self)
+
+    def write(self, verb: str, operation: Operation, value: Any) -> Any:
+        replica = self._replica(writing=verb)
+        index = context.updating()
+        if index is not None:
+            return self._own().write(verb, operation, value)
+        if replica is not None:
+            return self._policy.write_in_replica(self, replica, verb, operation, value)
+        self._policy.write_outside(self, verb, operation, value)
+        return self
+
+    def _replica(self, writing: str | None = None) -> context.ReplicaContext | None:
+        """The replica of this variable's strategy that the code is in."""
+        frame = context.current_frame()
+        if frame is None or frame.strategy is self._strategy:
+            return frame.replica if frame is not None else None
+        if writing is not None and context.has_strategy():
+            raise RuntimeError(
+                f"{writing}() of {self.name!r}, a variable of {self._strategy!r}, was called under {frame.strategy!r}; expected "
+                f"one strategy at a time. Leave that scope first, or make the variable in it."
+            )
+        return None
+
+    def _own(self) -> Variable:
+        replica, index = self._replica(), context.updating()
+        if replica is not None:
+            index = replica.replica_id_in_sync_group
+        return self._values[index if index is not None and index < len(self._values) else 0]
+
+    def __repr__(self) -> str:
+        return repr(self._values[0])
+
+
+class MirroredVariable(DistributedValues, DistributedVariable):
+    """One copy on every device, all equal: every write goes to all."""
+
+    __init__ = DistributedVariable.__init__
+    component = DistributedVariable.component
+    __str__ = DistributedValues.__repr__
+
+
+class SyncOnReadVariable(DistributedValues, DistributedVariable):
+    """One copy on every device, each replica's own; reading outside combines them."""
+
+    __init__ = DistributedVariable.__init__
+    component = DistributedVariable.component
+    __str__ = DistributedValues.__repr__
+
+
+class CentralVariable(DistributedVariable):
+    """One copy, on one device, for all replicas."""
+
+
+class VariableReference:
+    """Stands for a variable where something hashable is needed."""
+
+    def __init__(self, variable: Variable) -> None:
+        self._variable = variable
+
+    def deref(self) -> Variable:
+        """The variable itself."""
+        return self._variable
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VariableReference) and self._variable is other._variable
+
+    def __hash__(self) -> int:
+        return id(self._variable)
+
+
+def replace(old: Any, new: Any) -> Any:
+    """The operation of `assign`."""
+    return new
+
+
+def make_plain(**kwargs: Any) -> Variable:
+    """Make a variable of one copy, without asking any creator."""
+    return type.__call__(Variable, **kwargs)
+
+
+def _initial(variable: Variable, value: Any, dtype: Any) -> Any:
+    backend, device = variable._backend, variable._device  # pyright: ignore[reportPrivateUsage]
+    if isinstance(value, Variable):
+        value = value.read_value()
+    if isinstance(value, DistributedValues):
+        raise ValueError(
+            "Variable() got a per-replica initial value; expected one value for all copies. Combine it first, with reduce()."
+        )
+    if isinstance(value, backend.tensor_type) and (dtype is None or value.dtype == np.dtype(dtype)):
+        return backend.copy(value, device)
+    return backend.put(convert.to_array(value, dtype), device)
+
+
+def _plain(value: Any) -> Any:
+    return value.read_value() if isinstance(value, Variable) else value
+
+
+def _binary(function: Callable[[Any, Any], Any]) -> Any:
+    return lambda self, other: function(self.read_value(), _plain(other))
+
+
+def _reflected(function: Callable[[Any, Any], Any]) -> Any:
+    return lambda self, other: function(_plain(other), self.read_value())
+
+
+def _unary(function: Callable[[Any], Any]) -> Any:
+    return lambda self: function(self.read_value())
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"):
+    setattr(Variable, f"__{_name.strip('_')}__", _binary(getattr(operator, _name)))
+    setattr(Variable, f"__r{_name.strip('_')}__", _reflected(getattr(operator, _name)))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Variable, f"__{_name}__", _binary(getattr(operator, _name)))
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(Variable, f"__{_name}__", _unary(getattr(operator, _name)))
+for _name, _type in (("float", float), ("int", int), ("bool", bool), ("index", operator.index), ("complex", complex)):
+    setattr(Variable, f"__{_name}__", _unary(_type))

@@ -1,0 +1,158 @@
+"""A small implementation and checks for it that end in every way in which a check can end."""
+
+import os
+import pathlib
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from conformance.checks import Check, CheckFunction
+from conformance.implementations import LOCAL_KINDS, Implementation
+from conformance.world import World
+
+_current = threading.local()
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """Runs a function once for each device name, one after another."""
+
+    names: Any = ("GPU:0",)
+    parameter_device: str = ""
+    flavor: str = ""
+    num_replicas_in_sync: int = field(init=False, default=1)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "num_replicas_in_sync", 1 if isinstance(self.names, str) else len(self.names))
+
+    def run(self, function: Any) -> Any:
+        results: list[Any] = []
+        for index in range(self.num_replicas_in_sync):
+            _current.id = index
+            results.append(function())
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def experimental_local_results(self, value: Any) -> Any:
+        return (value,) if isinstance(value, np.ndarray | int) else value
+
+
+def _distribute(flavor: str) -> SimpleNamespace:
+    def build(names: Any) -> Strategy:
+        return Strategy(names, flavor=flavor)
+
+    def central(compute_devices: Any, parameter_device: str) -> Strategy:
+        return Strategy(compute_devices, parameter_device, flavor)
+
+    return SimpleNamespace(
+        OneDeviceStrategy=build,
+        MirroredStrategy=build,
+        experimental=SimpleNamespace(CentralStorageStrategy=central),
+        get_strategy=Strategy,
+        get_replica_context=lambda: SimpleNamespace(replica_id_in_sync_group=_current.id),
+    )
+
+
+namespace = SimpleNamespace(
+    distribute=_distribute("v2"),
+    compat=SimpleNamespace(v1=SimpleNamespace(distribute=_distribute("v1"))),
+    constant=np.asarray,
+)
+
+
+def _open() -> Any:
+    return namespace
+
+
+def _machine(gpus: int, cpus: int) -> AbstractContextManager[Any]:
+    return nullcontext((gpus, cpus))
+
+
+fake = Implementation(
+    name="fake",
+    open=_open,
+    kinds=LOCAL_KINDS,
+    features=frozenset({"core"}),
+    machine=_machine,
+    divergences={"RUN-06": "it is declared", "RUN-07": "it is declared", "RUN-08@2": "it is declared"},
+)
+other = Implementation(name="other", open=_open, kinds=frozenset({"Default"}), features=frozenset(), gpus=0, cpus=8)
+
+
+def _broken_open() -> Any:
+    raise RuntimeError("cannot be opened")
+
+
+broken = Implementation(name="broken", open=_broken_open, kinds=LOCAL_KINDS, features=frozenset())
+
+
+def _passes(world: World) -> None:
+    world.equal(world.replicas, world.strategy().num_replicas_in_sync)
+
+
+def _fails(world: World) -> None:
+    world.equal(7, world.strategy().num_replicas_in_sync)
+
+
+def _raises(world: World) -> None:
+    print("what a check prints is not part of the protocol")
+    raise KeyError("not there")
+
+
+def _exits(world: World) -> None:
+    if world.replicas == 2:
+        print("last words", file=sys.stderr)
+        os._exit(7)
+
+
+def _is_killed(world: World) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _hangs(world: World) -> None:
+    if world.replicas == 2:
+        threading.Event().wait()
+
+
+def _cancels_the_run(world: World) -> None:
+    if world.replicas == 2:
+        pathlib.Path(os.environ["FAKE_PROCESS_FILE"]).write_text(str(os.getpid()))
+        os.kill(os.getppid(), signal.SIGTERM)
+        threading.Event().wait()
+
+
+def _has_not(world: World) -> None:
+    world.unsupported("has no such thing")
+
+
+def _fails_with_two(world: World) -> None:
+    world.true(world.replicas != 2, "any count but two")
+
+
+def _check(id: str, function: CheckFunction, *needs: str) -> Check:
+    return Check(id, (1, 2, 3), frozenset(needs), function)
+
+
+def checks() -> Mapping[str, Check]:
+    """Return the checks of the fake implementation."""
+    found = [
+        _check("RUN-01", _passes),
+        _check("RUN-02", _fails),
+        _check("RUN-03", _raises),
+        _check("RUN-04", _exits),
+        _check("RUN-05", _hangs),
+        _check("RUN-06", _fails),
+        _check("RUN-07", _passes),
+        _check("RUN-08", _fails_with_two),
+        _check("RUN-09", _has_not),
+        _check("RUN-10", _passes, "data", "function"),
+        _check("RUN-11", _is_killed),
+        _check("RUN-13", _cancels_the_run),
+    ]
+    return {check.id: check for check in found}

@@ -1,0 +1,104 @@
+"""The runner reaches every status, and goes on after a child that died or hung."""
+
+import pytest
+
+from conformance.catalogue import load
+from conformance.implementations import UnknownName, find
+from conformance.results import Case, Result, Status, worst
+from conformance.runner import Job, SuiteError, run
+
+FAKE = "tests.conformance.fake:fake"
+CHECKS = "tests.conformance.fake:checks"
+
+
+def results(*ids: str, implementation: str = FAKE, **options: float) -> list[Result]:
+    return list(run(Job(implementation, ids, checks=CHECKS, **options)))  # pyright: ignore[reportArgumentType]
+
+
+def test_each_case_is_reported_with_its_status() -> None:
+    found = results("RUN-01", "RUN-02", "RUN-03", "RUN-06", "RUN-07", "RUN-08", "RUN-09")
+
+    by_behavior = {id: [result.status.name for result in found if result.id == id] for id in ("RUN-01", "RUN-08")}
+    assert {"RUN-01": ["PASS"] * 3, "RUN-08": ["PASS", "DIVERGES", "PASS"]} == by_behavior
+    expected = {
+        "RUN-01": Status.PASS,
+        "RUN-02": Status.FAIL,
+        "RUN-03": Status.ERROR,
+        "RUN-06": Status.DIVERGES,
+        "RUN-07": Status.FAIL,
+        "RUN-08": Status.DIVERGES,
+        "RUN-09": Status.UNSUPPORTED,
+    }
+    assert expected == {id: worst(result.status for result in found if result.id == id) for id in expected}
+    assert {FAKE} == {result.implementation for result in found}
+
+
+def test_a_child_that_exits_is_a_crash_of_the_running_case_only() -> None:
+    found = results("RUN-03", "RUN-04", "RUN-01")
+
+    expected = ["ERROR"] * 3 + ["PASS", "CRASH", "PASS"] + ["PASS"] * 3
+    assert expected == [result.status.name for result in found]
+    assert "the process died (exit code 7)\nlast words" == found[4].detail
+
+
+def test_a_child_that_is_killed_is_reported_with_its_signal() -> None:
+    found = results("RUN-11")
+
+    assert ["CRASH"] * 3 == [result.status.name for result in found]
+    assert all("signal SIGKILL" in result.detail for result in found)
+
+
+def test_a_check_that_hangs_is_ended_and_shows_where_it_hung() -> None:
+    found = results("RUN-05", timeout=1)
+
+    assert ["PASS", "TIMEOUT", "PASS"] == [result.status.name for result in found]
+    assert "did not end within 1 s" in found[1].detail
+    assert "_hangs" in found[1].detail
+
+
+def test_what_cannot_be_checked_is_unsupported_without_a_child() -> None:
+    started: list[Case] = []
+    job = Job("tests.conformance.fake:broken", ("RUN-10", "RUN-12"), checks=CHECKS)
+
+    found = list(run(job, lambda _, case: started.append(case)))
+
+    assert [("RUN-10", 1), ("RUN-10", 2), ("RUN-10", 3), ("RUN-12", None)] == [(r.id, r.replicas) for r in found]
+    assert {Status.UNSUPPORTED} == {result.status for result in found}
+    assert ("needs data, function", "has no check yet") == (found[0].detail, found[-1].detail)
+    assert [] == started
+
+
+def test_only_the_replica_counts_asked_for_are_run() -> None:
+    started: list[str] = []
+    job = Job(FAKE, ("RUN-01",), replicas=(2, 8), checks=CHECKS)
+
+    found = list(run(job, lambda name, case: started.append(f"{name}: {case}")))
+
+    assert [2] == [result.replicas for result in found]
+    assert [f"{FAKE}: RUN-01 with 2 replicas"] == started
+
+
+def test_a_child_that_cannot_start_breaks_the_suite_and_shows_why() -> None:
+    with pytest.raises(SuiteError, match="RuntimeError: cannot be opened"):
+        results("RUN-01", implementation="tests.conformance.fake:broken")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("simulato", "expected one of host, simulator, jax"),
+        ("tests.conformance.fake:missing", "cannot be imported"),
+        ("no.such.module:fake", "cannot be imported"),
+        ("tests.conformance.fake:namespace", "expected Implementation"),
+    ],
+)
+def test_an_unknown_implementation_is_an_error_that_says_what_there_is(name: str, message: str) -> None:
+    with pytest.raises(UnknownName, match=message):
+        find(name)
+
+
+@pytest.mark.parametrize("name", ["host", "simulator", "jax"])
+def test_the_implementations_of_the_project_are_found_by_name(name: str) -> None:
+    assert name == find(name).name
+    assert ("CPU" if name == "jax" else "GPU") == find(name).accelerator
+    assert {key.partition("@")[0] for key in find(name).divergences} <= load().keys()
