@@ -26,9 +26,11 @@ class Arguments:
                 f"run() got args={args!r}; expected a tuple or list of positional arguments. Write args=({args!r},)."
             )
         if kwargs is not None and not isinstance(kwargs, Mapping):
-            raise ValueError(f"run() got kwargs={kwargs!r}; expected a dict of keyword arguments, or None. Pass a dict.")
+            raise ValueError(
+                f"run() got kwargs={kwargs!r}; expected a dict of keyword arguments, or None. Pass a dict."
+            )
         self._extended = extended
-        self._given = (tuple(args), dict(kwargs or {}))
+        self._given: Any = (tuple(args), dict(kwargs or {}))
         self._leaves, self._shape = optree.tree_flatten(self._given, none_is_leaf=True)
         self._several = extended.num_replicas > 1
         self._distributed = False
@@ -58,7 +60,9 @@ class Arguments:
 def require_callable(fn: Any) -> None:
     """Raise unless there is something to run."""
     if not callable(fn):
-        raise TypeError(f"run() got {fn!r}, a {type(fn).__name__}; expected a function. Pass the function itself, uncalled.")
+        raise TypeError(
+            f"run() got {fn!r}, a {type(fn).__name__}; expected a function. Pass the function itself, uncalled."
+        )
 
 
 def require_options(options: Any) -> None:

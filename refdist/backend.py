@@ -3,10 +3,9 @@
 import contextlib
 import contextvars
 import importlib
-import importlib.metadata
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeAlias
 
@@ -82,7 +81,7 @@ def use(name: str, **options: Any) -> None:
 
 
 @contextlib.contextmanager
-def using(name: str, **options: Any) -> Iterator[Backend]:
+def using(name: str, **options: Any) -> Generator[Backend]:
     """Choose the backend for a block of code.
 
     >>> import refdist
@@ -139,7 +138,8 @@ def _open(name: str, options: dict[str, Any]) -> Backend:
         module, _, attribute = target.partition(":")
         factory: Callable[..., Backend] = getattr(importlib.import_module(module), attribute)
         return factory(**options)
-    others = {entry.name: entry for entry in importlib.metadata.entry_points(group="refdist.backends")}
+    metadata = importlib.import_module("importlib.metadata")  # costs 30 ms, and is rarely needed
+    others = {entry.name: entry for entry in metadata.entry_points(group="refdist.backends")}
     if name not in others:
         raise ValueError(
             f"The backend is {name!r}; expected one of {', '.join([*_BUILT_IN, *others])}. Use one of these, or "

@@ -34,14 +34,18 @@ class CrossDeviceOps:
         """Bring one tensor to one destination, or mirror it on several."""
         return self.broadcast_implementation(tensor, destinations)
 
-    def reduce_implementation(self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, options: Any) -> Any:
+    def reduce_implementation(
+        self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, options: Any
+    ) -> Any:
         """Do the work of `reduce`, with arguments already checked."""
         tensors = per_replica_value.values
         _require_alike(tensors)
         backend = context.backend()
         return _spread(backend.reduce(tensors, reduce_op, devices_of(destinations), self.algorithm))
 
-    def batch_reduce_implementation(self, reduce_op: ReduceOp, value_destination_pairs: Pairs, options: Any) -> list[Any]:
+    def batch_reduce_implementation(
+        self, reduce_op: ReduceOp, value_destination_pairs: Pairs, options: Any
+    ) -> list[Any]:
         """Do the work of `batch_reduce`, with arguments already checked."""
         return [self.reduce_implementation(reduce_op, value, to, options) for value, to in value_destination_pairs]
 
@@ -84,7 +88,9 @@ class ReductionToOneDevice(CrossDeviceOps):
         self._device = reduce_to_device
         self._accumulate = accumulation_fn
 
-    def reduce_implementation(self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, options: Any) -> Any:
+    def reduce_implementation(
+        self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, options: Any
+    ) -> Any:
         backend = context.backend()
         targets = devices_of(destinations)
         if self._device is None and self._accumulate is None:
@@ -105,7 +111,7 @@ def devices_of(destinations: Any) -> tuple[Device, ...]:
     """The devices that a destination stands for: a name, several names, or where a value lies."""
     if type(destinations) is Device:
         return (destinations,)
-    if type(destinations) is tuple and all(type(device) is Device for device in destinations):
+    if _resolved(destinations):
         return destinations
     backend = context.backend()
     if isinstance(destinations, str):
@@ -114,14 +120,18 @@ def devices_of(destinations: Any) -> tuple[Device, ...]:
         return tuple(device for value in destinations.values for device in devices_of(value))
     if isinstance(destinations, backend.tensor_type):
         return (backend.device_of(destinations),)
-    if isinstance(destinations, (list, tuple)) and destinations:
-        return tuple(device for name in destinations for device in devices_of(name))
     if hasattr(destinations, "device") and hasattr(destinations, "assign"):
         return (Device(destinations.device),)
+    if isinstance(destinations, (list, tuple)) and destinations:
+        return tuple(device for name in destinations for device in devices_of(name))
     raise TypeError(
         f"The destination is {destinations!r}; expected a device name, a tensor, a variable or a per-replica value. "
         f"Pass the value itself to leave the result where it is."
     )
+
+
+def _resolved(destinations: Any) -> bool:
+    return type(destinations) is tuple and all(type(device) is Device for device in destinations)
 
 
 def _spread(tensors: Sequence[Any]) -> Any:

@@ -2,7 +2,7 @@
 
 import contextlib
 import contextvars
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from refdist import nest
@@ -66,7 +66,9 @@ class ReplicaContext:
         """The devices of this replica: one."""
         return (self._strategy.extended.plan.devices[self._replica_id],)
 
-    def merge_call(self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
+    def merge_call(
+        self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
         """Wait for all replicas, then call a function once, in cross-replica context, with everybody's arguments.
 
         It is called as `merge_fn(strategy, *args, **kwargs)`, each argument a per-replica value; each replica gets
@@ -118,7 +120,9 @@ class ReplicaContext:
             with crossed(strategy):
                 return _merge(strategy, merge_fn, [(args, kwargs)], raw)[0]
         return pause(
-            Meeting(kind, details, lambda payloads: _merge(strategy, merge_fn, payloads, raw), (args, kwargs), call_site())
+            Meeting(
+                kind, details, lambda payloads: _merge(strategy, merge_fn, payloads, raw), (args, kwargs), call_site()
+            )
         )
 
     def _tensor(self, value: Any) -> Any:
@@ -243,7 +247,7 @@ def enter_replica(replica: ReplicaContext, device: Device) -> None:
 
 
 @contextlib.contextmanager
-def entered_replica(replica: ReplicaContext, device: Device) -> Iterator[None]:
+def entered_replica(replica: ReplicaContext, device: Device) -> Generator[None]:
     """Run a block in a replica."""
     token = _FRAME.set(Frame(replica.strategy, replica, creators()))
     try:
@@ -264,7 +268,7 @@ def reset_frame(token: contextvars.Token[Frame | None]) -> None:
 
 
 @contextlib.contextmanager
-def crossed(strategy: "StrategyBase", update: int | None = None, creator: Creator | None = None) -> Iterator[None]:
+def crossed(strategy: "StrategyBase", update: int | None = None, creator: Creator | None = None) -> Generator[None]:
     """Enter the cross-replica context of a strategy, whatever was entered before."""
     chain = creators() if creator is None else (*creators(), creator)
     token = _FRAME.set(Frame(strategy, None, chain, update))
@@ -304,7 +308,7 @@ def require_no_trace(backend: Backend, what: str) -> None:
 
 
 @contextlib.contextmanager
-def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
+def variable_creator_scope(variable_creator: Creator) -> Generator[None]:
     """Let a function see and change every variable creation: `creator(next_creator, **kwargs)`."""
     frame = _FRAME.get() or Frame(default_strategy(), default_strategy().default_replica_context, ())
     token = _FRAME.set(frame._replace(creators=(*frame.creators, variable_creator)))

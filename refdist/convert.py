@@ -33,7 +33,9 @@ def cast(array: np.ndarray[Any, Any], dtype: np.dtype[Any], value: Any) -> np.nd
             f"says. Convert it first with tf.cast()."
         )
     if dtype.kind in "iu" and array.size and _beyond(array, dtype):
-        raise ValueError(f"The value {value!r} does not fit into {dtype.name}; expected a smaller one. Use a wider dtype.")
+        raise ValueError(
+            f"The value {value!r} does not fit into {dtype.name}; expected a smaller one. Use a wider dtype."
+        )
     return array.astype(dtype)
 
 
@@ -43,9 +45,12 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ValueError(f"The value {value!r} is not rectangular; expected lists of equal length. Pad them.") from error
+        raise ValueError(
+            f"The value {value!r} is not rectangular; expected lists of equal length. Pad them."
+        ) from error
     if array.dtype.kind in "US":
-        return np.frompyfunc(lambda text: text.encode() if isinstance(text, str) else text, 1, 1)(array.astype(object))
+        encoded = [text.encode() if isinstance(text, str) else text for text in array.ravel().tolist()]
+        return np.array(encoded, dtype=object).reshape(array.shape)
     if array.dtype == object and not all(isinstance(item, bytes) for item in array.flat):
         raise TypeError(
             f"The value {value!r}, a {type(value).__name__}, is no tensor; expected a number, a string, an array, or lists "

@@ -3,11 +3,11 @@
 import contextlib
 import contextvars
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 
 _SPELLING = re.compile(
     r"/?(?:job:(?P<job>[A-Za-z_]\w*))?/?(?:replica:(?P<replica>\d+))?/?(?:task:(?P<task>\d+))?"
-    r"/?(?:device:)?(?P<kind>[A-Za-z]\w*?)(?::(?P<index>\d+))?/?"
+    r"/?(?:device:)?(?P<kind>[A-Za-z]\w*?)(?::(?P<number>\d+))?/?"
 )
 
 
@@ -21,7 +21,7 @@ class Device(str):
     """
 
     kind: str
-    index: int
+    number: int
     job: str
     task: int
 
@@ -35,9 +35,9 @@ class Device(str):
                 f"'/job:localhost/replica:0/task:0/device:GPU:0'. Use one of these spellings."
             )
         job, replica = found["job"] or "localhost", int(found["replica"] or 0)
-        task, kind, index = int(found["task"] or 0), found["kind"].upper(), int(found["index"] or 0)
-        self = super().__new__(cls, f"/job:{job}/replica:{replica}/task:{task}/device:{kind}:{index}")
-        self.kind, self.index, self.job, self.task = kind, index, job, task
+        task, kind, number = int(found["task"] or 0), found["kind"].upper(), int(found["number"] or 0)
+        self = super().__new__(cls, f"/job:{job}/replica:{replica}/task:{task}/device:{kind}:{number}")
+        self.kind, self.number, self.job, self.task = kind, number, job, task
         return self
 
     @property
@@ -47,7 +47,7 @@ class Device(str):
         >>> Device("/gpu:3").short
         'GPU:3'
         """
-        return f"{self.kind}:{self.index}"
+        return f"{self.kind}:{self.number}"
 
 
 def resolve(name: str, available: Sequence[Device]) -> Device:
@@ -77,7 +77,7 @@ PLACEMENT: contextvars.ContextVar[Device | None] = contextvars.ContextVar("place
 
 
 @contextlib.contextmanager
-def placed(device: Device | None) -> Iterator[None]:
+def placed(device: Device | None) -> Generator[None]:
     """Put tensors that are made inside on this device."""
     token = PLACEMENT.set(device)
     try:

@@ -2,7 +2,7 @@
 
 import contextlib
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from refdist import arguments, context, nest
@@ -138,7 +138,12 @@ class StrategyExtended:
             return self.plan.collectives.broadcast(self.tensor(tensor, None), destinations)
 
     def update(
-        self, var: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, group: bool = True
+        self,
+        var: Any,
+        fn: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        group: bool = True,
     ) -> Any:
         """Call `fn(copy, *args, **kwargs)` for each copy of a variable, on that copy's device."""
         if not isinstance(var, Variable):
@@ -156,7 +161,11 @@ class StrategyExtended:
             return regroup([nest.map_structure(_snapshot, r) for r in results], Mirrored) if group else tuple(results)
 
     def update_non_slot(
-        self, colocate_with: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        colocate_with: Any,
+        fn: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         """Call `fn(*args, **kwargs)` once, on the first device that shared state lives on."""
         with self._entered("update_non_slot()"), placed(self.plan.homes[0]), self.backend.on(self.plan.homes[0]):
@@ -179,7 +188,7 @@ class StrategyExtended:
         return isinstance(v, Variable) and v.distribute_strategy is not None and v.distribute_strategy is self.strategy
 
     @contextlib.contextmanager
-    def colocate_vars_with(self, colocate_with_variable: Variable) -> Iterator[None]:
+    def colocate_vars_with(self, colocate_with_variable: Variable) -> Generator[None]:
         """Make variables inside where another one of this strategy lives, which is where they live anyway."""
         if not self.variable_created_in_scope(colocate_with_variable):
             raise ValueError(
@@ -193,7 +202,9 @@ class StrategyExtended:
         """The strategy that was made of this object."""
         strategy = self._container()
         if strategy is None:
-            raise RuntimeError("The strategy of this object is gone; expected one that is kept. Keep the strategy itself.")
+            raise RuntimeError(
+                "The strategy of this object is gone; expected one that is kept. Keep the strategy itself."
+            )
         return strategy
 
     def create_variable(self, following: Callable[..., Any], **kwargs: Any) -> Any:
@@ -219,7 +230,7 @@ class StrategyExtended:
         return _components(self._reducible(ReduceOp.SUM, value))
 
     @contextlib.contextmanager
-    def _entered(self, what: str) -> Iterator["StrategyBase"]:
+    def _entered(self, what: str) -> Generator["StrategyBase"]:
         """Require cross-replica context, and enter it for the caller where no scope is active."""
         strategy = context.get_strategy()
         if context.in_cross_replica_context() and strategy.extended is self:
@@ -235,7 +246,9 @@ class StrategyExtended:
             value = PerReplica([copy.read_value() for copy in value.copies])
         if isinstance(value, DistributedValues):
             arguments.require_count(value, self.num_replicas)
-            return PerReplica([self.tensor(part, device) for part, device in zip(value.values, self.plan.devices, strict=True)])
+            return PerReplica(
+                [self.tensor(part, device) for part, device in zip(value.values, self.plan.devices, strict=True)]
+            )
         if self.num_replicas > 1 and op is not ReduceOp.MEAN:
             raise ValueError(
                 f"A plain value ({value!r}) was to be combined over {self.num_replicas} replicas; expected a per-replica value. "

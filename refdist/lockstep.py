@@ -54,7 +54,7 @@ _POOL = _Pool()
 
 def call_site() -> Site:
     """Where in the user's code the present call into this package was made."""
-    frame = sys._getframe(1)
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_globals.get("__name__", "").startswith("refdist.") and frame.f_back is not None:
         frame = frame.f_back
     return frame.f_code, frame.f_lasti

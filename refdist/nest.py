@@ -1,11 +1,14 @@
 """Nested tuples, lists and dicts: taken apart, rebuilt and mapped over."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import optree
 
-_CONTAINERS = (tuple, list, dict)
+
+def is_container(value: Any) -> bool:
+    """Say quickly whether a value is a nest of the common kinds."""
+    return isinstance(value, (tuple, list, dict))
 
 
 def is_nested(structure: Any) -> bool:
@@ -23,7 +26,7 @@ def flatten(structure: Any) -> list[Any]:
     >>> flatten({"b": [2, 3], "a": (1, None)})
     [1, None, 2, 3]
     """
-    if not isinstance(structure, _CONTAINERS):
+    if not is_container(structure):
         return [structure]
     return optree.tree_leaves(structure, none_is_leaf=True)
 
@@ -36,7 +39,7 @@ def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
     """
     if not structures:
         raise ValueError("map_structure() got no structure; expected at least one. Pass one after the function.")
-    if not any(isinstance(structure, _CONTAINERS) for structure in structures):
+    if not any(is_container(structure) for structure in structures):
         return function(*structures)
     return optree.tree_map(function, structures[0], *structures[1:], none_is_leaf=True)
 
@@ -69,14 +72,16 @@ def assert_same_structure(first: Any, second: Any) -> None:
 
 def shape_of(structure: Any) -> Any:
     """The containers of a structure without its leaves; equal shapes compare equal."""
-    return optree.tree_structure(structure, none_is_leaf=True) if isinstance(structure, _CONTAINERS) else None
+    return optree.tree_structure(structure, none_is_leaf=True) if is_container(structure) else None
 
 
-def transpose(structures: list[Any], combine: Callable[[list[Any]], Any], shapes_differ: Callable[[], Exception]) -> Any:
+def transpose(
+    structures: list[Any], combine: Callable[[list[Any]], Any], shapes_differ: Callable[[], Exception]
+) -> Any:
     """Turn a list of structures of one shape into one structure of combined leaves."""
     first = structures[0]
-    if not isinstance(first, _CONTAINERS):
-        if any(isinstance(structure, _CONTAINERS) for structure in structures):
+    if not is_container(first):
+        if any(is_container(structure) for structure in structures):
             raise shapes_differ()
         return combine(structures)
     flat, shape = optree.tree_flatten(first, none_is_leaf=True)
@@ -88,8 +93,3 @@ def transpose(structures: list[Any], combine: Callable[[list[Any]], Any], shapes
         for column, leaf in zip(columns, leaves, strict=True):
             column.append(leaf)
     return optree.tree_unflatten(shape, [combine(column) for column in columns])
-
-
-def is_mapping(value: Any) -> bool:
-    """Say whether a value can be given as keyword arguments."""
-    return isinstance(value, Mapping)

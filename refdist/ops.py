@@ -1,7 +1,7 @@
 """The few tensor functions that strategy programs use, on the arrays of any backend."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from refdist.variables import Variable
 
 
 @contextlib.contextmanager
-def device(device_name: str | None) -> Iterator[None]:
+def device(device_name: str | None) -> Generator[None]:
     """Put the tensors and variables made in a block on a device; None undoes an outer block.
 
     >>> import refdist as tf
@@ -57,7 +57,11 @@ def identity(input: Any, name: Any = None) -> Any:
     """Make a tensor of equal value on the current device."""
     tensor = convert_to_tensor(input)
     here = PLACEMENT.get()
-    return tensor if here is None or not isinstance(tensor, context.backend().tensor_type) else context.backend().copy(tensor, here)
+    return (
+        tensor
+        if here is None or not isinstance(tensor, context.backend().tensor_type)
+        else context.backend().copy(tensor, here)
+    )
 
 
 def cast(x: Any, dtype: Any, name: Any = None) -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from refdist.context import ReplicaContext, crossed
+from refdist.device import Device
 from refdist.enums import ReduceOp, VariableAggregation
 from refdist.slices import IndexedSlices
 from refdist.values import DistributedValues, PerReplica, select
@@ -71,12 +72,14 @@ class OnWrite:
     def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
         first, *others = variable.copies
         if isinstance(value, DistributedValues):
-            _require_equal(variable, verb, [copy.operand(verb, select(value, i)) for i, copy in enumerate(variable.copies)])
+            _require_equal(
+                variable, verb, [copy.operand(verb, select(value, i)) for i, copy in enumerate(variable.copies)]
+            )
             value = select(value, 0)
         # One computation for all copies, so that they are equal bit for bit, and nothing is stored before it succeeds.
         new = operation(first.read_value(), first.operand(verb, value))
         backend = variable.strategy.extended.backend
-        copied = [backend.copy(new, copy.device) for copy in others]
+        copied = [backend.copy(new, Device(copy.device)) for copy in others]
         for copy, tensor in zip(variable.copies, [new, *copied], strict=True):
             copy.store(tensor)
 
@@ -151,7 +154,9 @@ def _aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: s
         return first
     if isinstance(first, IndexedSlices) and aggregation is not VariableAggregation.NONE:
         return IndexedSlices.joined(payloads, len(payloads) if aggregation is VariableAggregation.MEAN else 1)
-    same_number = all(type(payload) is type(first) and payload == first for payload in payloads) if _number(first) else False
+    same_number = (
+        all(type(payload) is type(first) and payload == first for payload in payloads) if _number(first) else False
+    )
     if same_number and aggregation is VariableAggregation.SUM:
         raise ValueError(
             f"{verb}() of {variable.name!r} got the number {first!r} from every replica; expected tensors to sum, because it is "
@@ -162,7 +167,8 @@ def _aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: s
         return first
     copies = variable.copies * len(payloads) if len(variable.copies) == 1 else variable.copies
     tensors = [
-        copy.operand(verb, payload) if _number(payload) else payload for copy, payload in zip(copies, payloads, strict=False)
+        copy.operand(verb, payload) if _number(payload) else payload
+        for copy, payload in zip(copies, payloads, strict=False)
     ]
     if aggregation is VariableAggregation.NONE:
         _require_equal(variable, verb, tensors)

@@ -44,7 +44,9 @@ def _axes(axis: Any, tensors: Sequence[Any]) -> tuple[int, ...]:
     rank = len(tensors[0].shape)
     found = tuple(sorted({int(one) % rank for one in axes}))
     if len(found) != len(axes):
-        raise ValueError(f"reduce() got axis={axis!r}, which names a dimension twice; expected each once. Drop one of them.")
+        raise ValueError(
+            f"reduce() got axis={axis!r}, which names a dimension twice; expected each once. Drop one of them."
+        )
     return found
 
 

@@ -30,4 +30,6 @@ def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     try:
         return safetensors.numpy.load(path.read_bytes())
     except safetensors.SafetensorError as error:
-        raise ValueError(f"The file {path} is damaged ({error}); expected one written by save(). Save it again.") from error
+        raise ValueError(
+            f"The file {path} is damaged ({error}); expected one written by save(). Save it again."
+        ) from error

@@ -69,8 +69,7 @@ class StrategyBase:
             return value.values
         if not any(isinstance(leaf, DistributedValues) for leaf in nest.flatten(value)):
             return (value,)
-        parts = [nest.map_structure(lambda leaf: _part(leaf, i), value) for i in range(self.num_replicas_in_sync)]
-        return tuple(parts)
+        return tuple(_part(value, index) for index in range(self.num_replicas_in_sync))
 
     def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
         op = ReduceOp.of(reduce_op)
@@ -165,8 +164,8 @@ def experimental_set_strategy(strategy: StrategyBase | None) -> None:
 _set_by_hand: list[Frame] = []
 
 
-def _part(leaf: Any, index: int) -> Any:
-    return leaf.values[index] if isinstance(leaf, DistributedValues) else leaf
+def _part(value: Any, index: int) -> Any:
+    return nest.map_structure(lambda leaf: leaf.values[index] if isinstance(leaf, DistributedValues) else leaf, value)
 
 
 def _values_differ() -> Exception:

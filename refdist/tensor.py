@@ -26,7 +26,7 @@ class Tensor(np.ndarray):
         return placed_like(self, result) if type(result) is np.ndarray else result
 
     @property
-    def device(self) -> str:
+    def device(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The full name of the device on which the tensor lies."""
         return self._device if self._device is not None else Device("CPU:0")
 
@@ -63,13 +63,18 @@ class Tensor(np.ndarray):
         return make, (np.array(self, copy=True), self.device)
 
 
-def _out_of_place(operation: Any) -> Any:
-    return lambda self, other: operation(self, other)
+def _out_of_place(name: str) -> Any:
+    operation = getattr(operator, name)
+
+    def operate(self: Tensor, other: Any) -> Any:
+        return operation(self, other)
+
+    return operate
 
 
 # In-place operators make a new tensor: the array may be shared with other replicas.
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift"):
-    setattr(Tensor, f"__i{_name.strip('_')}__", _out_of_place(getattr(operator, _name)))
+for _name in "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift".split():  # noqa: SIM905
+    setattr(Tensor, f"__i{_name.strip('_')}__", _out_of_place(_name))
 
 
 def make(array: np.ndarray[Any, Any], device: Device | str) -> Tensor:
@@ -86,7 +91,7 @@ def placed_like(source: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
 
 def dtype_name(dtype: Any) -> str:
     """Name a dtype as the pages do; numpy keeps byte strings in object arrays."""
-    return "string" if dtype == object else np.dtype(dtype).name
+    return "string" if np.dtype(dtype).kind == "O" else np.dtype(dtype).name
 
 
 def numpy_text(array: Any) -> str:

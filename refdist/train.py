@@ -73,7 +73,7 @@ class Checkpoint(Module):
                     f"The checkpoint has {path!r} with shape {arrays[path].shape}; expected {tuple(variable.shape)}, the shape of "
                     f"the variable. Restore a checkpoint of the same model. Nothing was restored."
                 )
-        unmatched = [path for path, variable in variables.items() if path not in arrays]
+        unmatched = [path for path in variables if path not in arrays]
         for path, variable in variables.items():
             if path in arrays:
                 variable.assign(arrays.pop(path))

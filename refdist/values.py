@@ -46,7 +46,7 @@ def select(value: Any, index: int) -> Any:
     """Take the component of one replica out of every distributed leaf of a nest."""
     if isinstance(value, DistributedValues):
         return value.component(index)
-    if not isinstance(value, (tuple, list, dict)):
+    if not nest.is_container(value):
         return value
     return optree.tree_map(
         lambda leaf: leaf.component(index) if isinstance(leaf, DistributedValues) else leaf, value, none_is_leaf=True

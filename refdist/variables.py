@@ -67,7 +67,9 @@ class Variable(metaclass=_Creation):
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> None:
         if initial_value is None:
-            raise ValueError("Variable() got no initial_value; expected one, or a function that makes it. Pass a value.")
+            raise ValueError(
+                "Variable() got no initial_value; expected one, or a function that makes it. Pass a value."
+            )
         value = initial_value() if callable(initial_value) else initial_value
         self._backend = context.backend()
         self._device = PLACEMENT.get() or host_device(self._backend)
@@ -153,7 +155,9 @@ class Variable(metaclass=_Creation):
                     f"{verb}() of {self.name!r} got a tensor of dtype {dtype_name(value.dtype)}; expected "
                     f"{dtype_name(self.dtype)}. Convert it with tf.cast()."
                 )
-            tensor = self._backend.copy(value, self._device) if self._backend.device_of(value) != self._device else value
+            tensor = (
+                self._backend.copy(value, self._device) if self._backend.device_of(value) != self._device else value
+            )
         else:
             tensor = self._backend.put(convert.to_array(value, self.dtype), self._device)
         if tuple(tensor.shape) != self.shape:
@@ -213,7 +217,9 @@ class Variable(metaclass=_Creation):
         return iter(self.read_value())
 
     def __hash__(self) -> Never:  # pyright: ignore[reportIncompatibleVariableOverride]
-        raise TypeError(f"The variable {self.name!r} was used as a key; expected something hashable. Use {self._name}.ref().")
+        raise TypeError(
+            f"The variable {self.name!r} was used as a key; expected something hashable. Use {self._name}.ref()."
+        )
 
     def __repr__(self) -> str:
         return (
@@ -232,7 +238,11 @@ class DistributedVariable(Variable):
         self._policy = policy
         first = self._values[0]
         self._backend, self._name = first._backend, first._name
-        self._trainable, self._synchronization, self._aggregation = first.trainable, first.synchronization, first.aggregation
+        self._trainable, self._synchronization, self._aggregation = (
+            first.trainable,
+            first.synchronization,
+            first.aggregation,
+        )
 
     shape = property(lambda self: self._values[0].shape)
     dtype = property(lambda self: self._values[0].dtype)
@@ -246,6 +256,7 @@ class DistributedVariable(Variable):
     @property
     def strategy(self) -> "StrategyBase":
         """The strategy in whose scope the variable was made."""
+        assert self._strategy is not None
         return self._strategy
 
     @property
@@ -295,20 +306,22 @@ class DistributedVariable(Variable):
         return repr(self._values[0])
 
 
-class MirroredVariable(DistributedValues, DistributedVariable):
+class MirroredVariable(DistributedVariable, DistributedValues):
     """One copy on every device, all equal: every write goes to all."""
 
-    __init__ = DistributedVariable.__init__
-    component = DistributedVariable.component
-    __str__ = DistributedValues.__repr__
+    def __repr__(self) -> str:
+        return DistributedValues.__repr__(self)
+
+    __str__ = __repr__
 
 
-class SyncOnReadVariable(DistributedValues, DistributedVariable):
+class SyncOnReadVariable(DistributedVariable, DistributedValues):
     """One copy on every device, each replica's own; reading outside combines them."""
 
-    __init__ = DistributedVariable.__init__
-    component = DistributedVariable.component
-    __str__ = DistributedValues.__repr__
+    def __repr__(self) -> str:
+        return DistributedValues.__repr__(self)
+
+    __str__ = __repr__
 
 
 class CentralVariable(DistributedVariable):

@@ -11,7 +11,7 @@ Array = np.ndarray[Any, Any]
 
 # Below this many bytes an array is added faster by numpy than by a kernel. Measured in benchmarks/.
 _KERNEL_BYTES = 1 << 16
-_KERNEL_DTYPES = frozenset("float32 float64 int32 int64".split())
+_KERNEL_DTYPES = frozenset(["float32", "float64", "int32", "int64"])
 
 
 def fold(arrays: Sequence[Array]) -> Array:

@@ -12,12 +12,13 @@ from refdist.context import (
     get_strategy,
     has_strategy,
     in_cross_replica_context,
+    install_default,
 )
 from refdist.distribute import experimental
 from refdist.enums import ReduceOp
 from refdist.extended import StrategyExtended
 from refdist.options import RunOptions
-from refdist.strategies.default import default_strategy as _installed  # noqa: F401  makes the default strategy known
+from refdist.strategies.default import default_strategy
 from refdist.strategies.mirrored import MirroredStrategy
 from refdist.strategies.one_device import OneDeviceStrategy
 from refdist.strategy import Strategy, experimental_set_strategy
@@ -43,3 +44,5 @@ __all__ = [
     "has_strategy",
     "in_cross_replica_context",
 ]
+
+install_default(default_strategy)

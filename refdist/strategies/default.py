@@ -4,7 +4,6 @@ import weakref
 
 from refdist.backend import Backend, current, host_device
 from refdist.collectives import ReductionToOneDevice
-from refdist.context import install_default
 from refdist.extended import StrategyExtended
 from refdist.plan import Placement, Plan
 from refdist.strategy import Strategy
@@ -26,6 +25,3 @@ def default_strategy() -> DefaultStrategy:
         plan = Plan("default", backend, (host,), (host,), Placement.PLAIN, ReductionToOneDevice())
         made = _made[backend] = DefaultStrategy(StrategyExtended(plan))
     return made
-
-
-install_default(default_strategy)

@@ -32,7 +32,9 @@ def chosen_devices(names: Sequence[str] | None, backend: Backend) -> tuple[Devic
     devices = resolve_all(names, backend.devices())
     twice = sorted({device.short for device in devices if devices.count(device) > 1}) if _repeats(devices) else []
     if twice:
-        raise ValueError(f"The devices name {', '.join(twice)} more than once; expected each device once. Drop the repetition.")
+        raise ValueError(
+            f"The devices name {', '.join(twice)} more than once; expected each device once. Drop the repetition."
+        )
     return devices
 
 

@@ -1,5 +1,6 @@
 """The seam on JAX's devices, one operation at a time."""
 
+import contextlib
 import functools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -98,10 +99,8 @@ def _require_cpus(cpus: int) -> None:
     """Ask JAX for so many host devices, which it can give before its first computation only."""
     if not isinstance(cpus, int) or isinstance(cpus, bool) or cpus < 1:
         raise ValueError(f"cpus is {cpus!r}; expected an int of at least 1. Give the number of host devices.")
-    try:
+    with contextlib.suppress(RuntimeError):  # raised when it has started; then it matters how many devices it has
         jax.config.update("jax_num_cpu_devices", cpus)
-    except RuntimeError:
-        pass  # it has started; what matters is how many devices it started with
     there = len(jax.devices("cpu"))
     if there < cpus:
         raise RuntimeError(
