@@ -33,6 +33,7 @@ class Arguments:
         self._given: Any = (tuple(args), dict(kwargs or {}))
         self._leaves, self._shape = optree.tree_flatten(self._given, none_is_leaf=True)
         self._several = extended.num_replicas > 1
+        self._simple = not self._given[1] and len(self._leaves) == len(args)  # no nests, so no need to rebuild any
         self._distributed = False
         for leaf in self._leaves:
             if isinstance(leaf, DistributedValues):
@@ -46,15 +47,14 @@ class Arguments:
         if not self._leaves or not (self._distributed or self._several):
             return self._given
         backend, device = self._extended.backend, self._extended.plan.devices[index]
-
-        def local(leaf: Any) -> Any:
-            if isinstance(leaf, DistributedValues):
-                leaf = leaf.component(index)
-            if self._several and isinstance(leaf, backend.tensor_type) and backend.device_of(leaf) != device:
-                return backend.copy(leaf, device)
-            return leaf
-
-        return optree.tree_unflatten(self._shape, map(local, self._leaves))  # pyright: ignore[reportReturnType]
+        leaves = [leaf.component(index) if isinstance(leaf, DistributedValues) else leaf for leaf in self._leaves]
+        if self._several:
+            for number, leaf in enumerate(leaves):
+                if isinstance(leaf, backend.tensor_type) and backend.device_of(leaf) != device:
+                    leaves[number] = backend.copy(leaf, device)
+        if self._simple:
+            return tuple(leaves), {}
+        return optree.tree_unflatten(self._shape, leaves)  # pyright: ignore[reportReturnType]
 
 
 def require_callable(fn: Any) -> None:

@@ -31,20 +31,17 @@ _FRAME: contextvars.ContextVar[Frame | None] = contextvars.ContextVar("frame", d
 _default_strategy: "Callable[[], StrategyBase] | None" = None
 
 
-class Creations(NamedTuple):
-    """The variables made during one run: by call site and occurrence, and how many this replica has made at each."""
-
-    made: dict[Any, list[Any]]
-    counts: dict[Any, int]
-
-
 class ReplicaContext:
     """What one replica knows of itself, and how it meets the others."""
 
-    def __init__(self, strategy: "StrategyBase", replica_id_in_sync_group: int) -> None:
+    def __init__(
+        self, strategy: "StrategyBase", replica_id_in_sync_group: int, made: dict[Any, list[Any]] | None = None
+    ) -> None:
         self._strategy = strategy
         self._replica_id = replica_id_in_sync_group
-        self.creations = Creations({}, {})
+        # The variables made during this run, by call site, shared by its replicas; and how many this one has made there.
+        self.made = {} if made is None else made
+        self.turns: dict[Any, int] = {}
 
     @property
     def strategy(self) -> "StrategyBase":
@@ -74,68 +71,58 @@ class ReplicaContext:
         It is called as `merge_fn(strategy, *args, **kwargs)`, each argument a per-replica value; each replica gets
         its own component of what it returns.
         """
-        self._require_current("merge_call")
+        self.require_current("merge_call")
         function = getattr(merge_fn, "__func__", merge_fn)
-        return self.meet("merge_call", _Named(getattr(function, "__code__", function)), merge_fn, tuple(args), kwargs)
+        details = _Named(getattr(function, "__code__", function))
+        return self.meet("merge_call", details, _merge, (merge_fn, tuple(args), dict(kwargs or {})))
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Any = None) -> Any:
         """Combine the values of all replicas, and leave the result with each of them."""
         op = ReduceOp.of(reduce_op)
-        self._require_current("all_reduce")
-        tensors = nest.map_structure(self._tensor, value)
-
-        def merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Any:
-            return strategy.extended.all_reduce(op, payloads, options)
-
-        return self.meet(f"all_reduce({op.name})", signature(tensors), merge, tensors, raw=True)
+        self.require_current("all_reduce")
+        tensors = self._tensors(value)
+        return self.meet(_ALL_REDUCE[op], _signature(tensors), _all_reduce, (op, options, tensors))
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
         """Join the values of all replicas along an axis, and leave the result with each of them."""
-        self._require_current("all_gather")
-        tensors = nest.map_structure(self._tensor, value)
-
-        def merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Any:
-            return strategy.extended.all_gather(payloads, axis)
-
+        self.require_current("all_gather")
+        tensors = self._tensors(value)
         # Sizes may differ along the axis; the gathering itself checks the others.
-        return self.meet(f"all_gather(axis={axis})", nest.shape_of(tensors), merge, tensors, raw=True)
+        return self.meet(f"all_gather(axis={axis})", nest.shape_of(tensors), _all_gather, (axis, tensors))
 
     def meet(
-        self,
-        kind: str,
-        details: Any,
-        merge_fn: Callable[..., Any],
-        args: Any,
-        kwargs: Mapping[str, Any] | None = None,
-        raw: bool = False,
+        self, kind: str, details: Any, hold: "Callable[[StrategyBase, Sequence[Any]], Sequence[Any]]", payload: Any
     ) -> Any:
         """Come to a meeting of all replicas: the one way in which they exchange anything.
 
         Args:
-            raw: hand the list of all replicas' args to the function, in place of merging them into per-replica values.
+            kind: what the replica does; all must do the same.
+            details: what must agree beside it, comparable and printable.
+            hold: gets the strategy and everybody's payloads, once, in cross-replica context; returns all answers.
+            payload: what this replica brings.
         """
-        strategy = self._strategy
-        count = strategy.num_replicas_in_sync
-        if count == 1:
-            with crossed(strategy):
-                return _merge(strategy, merge_fn, [(args, kwargs)], raw)[0]
-        return pause(
-            Meeting(
-                kind, details, lambda payloads: _merge(strategy, merge_fn, payloads, raw), (args, kwargs), call_site()
-            )
-        )
+        if len(self._strategy.extended.plan.devices) == 1:
+            with crossed(self._strategy):
+                return hold(self._strategy, [payload])[0]
+        return pause(Meeting(kind, details, hold, self._strategy, payload, call_site()))
 
-    def _tensor(self, value: Any) -> Any:
-        extended = self._strategy.extended
-        return extended.tensor(value, extended.plan.devices[self._replica_id])
-
-    def _require_current(self, kind: str) -> None:
+    def require_current(self, kind: str) -> None:
+        """Raise unless the code is in this replica, and not inside a trace."""
         if get_replica_context() is not self:
             raise RuntimeError(
                 f"{kind} was called on the context of replica {self._replica_id} from outside that replica; expected a "
                 f"call in the function that strategy.run runs. Take tf.distribute.get_replica_context() there."
             )
         require_no_trace(self._strategy.extended.backend, kind)
+
+    def _tensors(self, value: Any) -> Any:
+        extended, device = self._strategy.extended, self._strategy.extended.plan.devices[self._replica_id]
+        if not nest.is_container(value):
+            return extended.tensor(value, device)
+        return nest.map_structure(lambda leaf: extended.tensor(leaf, device), value)
+
+
+_ALL_REDUCE = {op: f"all_reduce({op.name})" for op in ReduceOp}
 
 
 class _Named:
@@ -154,31 +141,28 @@ class _Named:
         return getattr(self._code, "co_name", None) or repr(self._code)
 
 
-def _merge(strategy: "StrategyBase", merge_fn: Callable[..., Any], payloads: Sequence[Any], raw: bool) -> Sequence[Any]:
-    if raw:
-        return merge_fn(strategy, [args for args, _ in payloads])
-    args = [regroup(column) for column in zip(*(args for args, _ in payloads), strict=True)]
-    kwargs = regroup([dict(kwargs or {}) for _, kwargs in payloads])
-    result = merge_fn(strategy, *args, **kwargs)
+def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
+    functions, args, kwargs = zip(*payloads, strict=True)
+    merged = [regroup(column) for column in zip(*args, strict=True)]
+    result = functions[0](strategy, *merged, **regroup(kwargs))
     return [select(result, index) for index in range(len(payloads))]
 
 
-def signature(tensors: Any) -> Any:
+def _all_reduce(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
+    op, options, _ = payloads[0]
+    return strategy.extended.all_reduce(op, [tensors for _, _, tensors in payloads], options)
+
+
+def _all_gather(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
+    axis, _ = payloads[0]
+    return strategy.extended.all_gather([tensors for _, tensors in payloads], axis)
+
+
+def _signature(tensors: Any) -> Any:
     """What must agree between the values that replicas bring: nesting, shapes and dtypes."""
-    if hasattr(tensors, "shape"):
-        return _Shape((tensors.shape, tensors.dtype))
-    leaves = nest.flatten(tensors)
-    return (nest.shape_of(tensors), *(_Shape((leaf.shape, leaf.dtype)) for leaf in leaves))
-
-
-class _Shape(tuple[Any, ...]):
-    """A shape and a dtype, printed as `float32[2,3]`."""
-
-    def __repr__(self) -> str:
-        shape, dtype = self
-        return f"{dtype}[{','.join(map(str, shape))}]"
-
-    __str__ = __repr__
+    if not nest.is_container(tensors):
+        return (tensors.shape, tensors.dtype)
+    return (nest.shape_of(tensors), *((leaf.shape, leaf.dtype) for leaf in nest.flatten(tensors)))
 
 
 def get_strategy() -> "StrategyBase":
@@ -240,9 +224,9 @@ def current_frame() -> Frame | None:
     return _FRAME.get()
 
 
-def enter_replica(replica: ReplicaContext, device: Device) -> None:
+def enter_replica(replica: ReplicaContext, creators: tuple[Creator, ...], device: Device) -> None:
     """Make the rest of this context run in a replica; nothing takes it back."""
-    _FRAME.set(Frame(replica.strategy, replica, creators()))
+    _FRAME.set(Frame(replica.strategy, replica, creators))
     PLACEMENT.set(device)
 
 

@@ -23,11 +23,10 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
         return _make(strategy, following, kwargs)
     # The first replica that comes here makes the variable; the others get the same one at the same place and turn.
     # No meeting is needed, so a guard such as `if not made:` works as in ordinary code.
-    made, counts = replica.creations
     key = (call_site(), kwargs.get("name"))
-    turn = counts.get(key, 0)
-    counts[key] = turn + 1
-    there = made.setdefault(key, [])
+    turn = replica.turns.get(key, 0)
+    replica.turns[key] = turn + 1
+    there = replica.made.setdefault(key, [])
     if turn == len(there):
         there.append(_make(strategy, following, kwargs))
     return there[turn]

@@ -18,10 +18,10 @@ class ReduceOp(enum.Enum):
         """
         if isinstance(choice, cls):
             return choice
+        if isinstance(choice, str) and choice.upper() in cls.__members__:
+            return cls[choice.upper()]
         names = ", ".join(member.name for member in cls)
         if isinstance(choice, str):
-            if choice.upper() in cls.__members__:
-                return cls[choice.upper()]
             raise ValueError(f"The reduce_op is {choice!r}; expected one of {names}. Use one of these names.")
         raise TypeError(
             f"The reduce_op is {choice!r}, a {type(choice).__name__}; expected a ReduceOp or its name ({names}). "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from refdist import arguments, context, nest
 from refdist.backend import Backend, host_device
-from refdist.context import Creations, ReplicaContext
+from refdist.context import ReplicaContext
 from refdist.convert import to_array
 from refdist.creation import create_variable
 from refdist.device import PLACEMENT, Device, placed
@@ -66,9 +66,8 @@ class StrategyExtended:
         with self._entered("call_for_each_replica()") as strategy:
             count, devices = self.num_replicas, self.plan.devices
             made: dict[Any, list[Any]] = {}
-            replicas = [ReplicaContext(strategy, index) for index in range(count)]
-            for replica in replicas:
-                replica.creations = Creations(made, {})
+            replicas = [ReplicaContext(strategy, index, made) for index in range(count)]
+            creators = context.creators()
 
             def body(index: int) -> Any:
                 positional, named = given.of(index)
@@ -80,7 +79,7 @@ class StrategyExtended:
             results = play(
                 count,
                 body,
-                prepare=lambda index: context.enter_replica(replicas[index], devices[index]),
+                prepare=lambda index: context.enter_replica(replicas[index], creators, devices[index]),
                 name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
                 scope=(lambda paused: self.backend.on(context.placement_of(paused))) if self.backend.ambient else None,
             )
@@ -112,11 +111,10 @@ class StrategyExtended:
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
-        flat = [nest.flatten(payload) for payload in payloads]
-        values = [PerReplica(column) for column in zip(*flat, strict=True)]
-        if len(values) == 1 and not nest.is_nested(payloads[0]):
-            return _components(self.plan.collectives.reduce(op, values[0], self.plan.devices, options))
-        pairs = [(value, self.plan.devices) for value in values]
+        if not nest.is_container(payloads[0]):
+            return _components(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
+        flat = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
+        pairs = [(PerReplica(column), self.plan.devices) for column in flat]
         columns = [_components(value) for value in self.plan.collectives.batch_reduce(op, pairs, options)]
         return [nest.pack_sequence_as(p, [c[i] for c in columns]) for i, p in enumerate(payloads)]
 

@@ -21,9 +21,10 @@ Site = tuple[CodeType, int]
 class Meeting(NamedTuple):
     """What one replica brings to the place where all replicas meet."""
 
-    kind: str  # what the user called, with what must agree: "all_reduce(SUM)"
+    kind: str  # what the user called: "all_reduce(SUM)"
     details: Any  # what must agree beside it: shapes, dtypes, the function to call
-    hold: Callable[..., Any]  # holds the meeting, given all replicas' payloads
+    hold: Callable[[Any, Sequence[Any]], Sequence[Any]]  # given the host and all payloads, returns all answers
+    host: Any
     payload: Any
     site: Site
 
@@ -108,7 +109,8 @@ def play(
                 return results
             _check(waiting, count, name)
             todo = list(waiting)
-            answers = waiting[todo[0]].hold([waiting[index].payload for index in todo])
+            first = waiting[0]
+            answers = first.hold(first.host, [waiting[index].payload for index in todo])
     except BaseException:
         _end(runners)
         raise
@@ -182,8 +184,18 @@ def _check(waiting: dict[int, Meeting], count: int, name: Callable[[int], str]) 
 
 
 def _detail(meeting: Meeting) -> str:
-    text = str(meeting.details) if meeting.details else ""
-    return f" of {text}" if text else ""
+    details = meeting.details
+    if details is None:
+        return ""
+    single = not isinstance(details, tuple) or (len(details) == 2 and isinstance(details[0], tuple))
+    return f" of {', '.join(map(_outline, [details] if single else details))}"
+
+
+def _outline(detail: Any) -> str:
+    """Print a shape and a dtype as `float32[2,3]`."""
+    if isinstance(detail, tuple) and len(detail) == 2 and isinstance(detail[0], tuple):
+        return f"{detail[1]}[{','.join(map(str, detail[0]))}]"
+    return str(detail)
 
 
 def _where(meeting: Meeting) -> str:

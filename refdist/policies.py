@@ -56,6 +56,7 @@ class OnWrite:
                 f"{verb}() of {variable.name!r} in a replica has aggregation NONE; expected SUM, MEAN or ONLY_FIRST_REPLICA, "
                 f"because the variable has one copy for all replicas. Pass aggregation=... when you make it."
             )
+        replica.require_current(verb)
         index = 0 if single else replica.replica_id_in_sync_group
         # A Python number stays one until the meeting: the same number everywhere is no contribution to a sum.
         number = isinstance(value, (bool, int, float)) and replica.num_replicas_in_sync > 1
@@ -66,7 +67,7 @@ class OnWrite:
             values = [copy.read_value() for copy in variable.copies]
             return values * len(payloads) if single else values
 
-        return replica.meet(verb, _Target(variable), merge, payload, raw=True)
+        return replica.meet(verb, _Target(variable), merge, payload)
 
     @staticmethod
     def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:

@@ -33,9 +33,9 @@ def fold(arrays: Sequence[Array]) -> Array:
 
 def _fold_scalars(arrays: Sequence[Array]) -> Array:
     dtype = arrays[0].dtype
-    stacked = np.array([array.item() for array in arrays], dtype=dtype) if dtype.kind != "V" else np.stack(arrays)
+    stacked = np.array([array.item() for array in arrays], dtype=dtype)
     # accumulate rounds after each addition; sum would add in pairs.
-    return np.asarray(np.add.accumulate(np.asarray(stacked))[-1], dtype=dtype)
+    return np.asarray(np.add.accumulate(stacked)[-1], dtype=dtype)
 
 
 def _fold_large(total: Array, rest: Sequence[Array]) -> Array:

@@ -40,7 +40,7 @@ class HostBackend:
         return np.array(tensor, copy=True)
 
     def device_of(self, tensor: Tensor) -> Device:
-        return Device(tensor.device)
+        return tensor._device or self._devices[0]  # pyright: ignore[reportPrivateUsage]
 
     def copy(self, tensor: Tensor, device: Device) -> Tensor:
         # The value is immutable, so a copy elsewhere is another label on the same numbers.
