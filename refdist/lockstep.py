@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from greenlet import getcurrent, greenlet
 
-Site = tuple[CodeType, int]
+Site = tuple[CodeType | int, ...]  # code and instruction of each of the user's frames, the innermost first
 
 
 class Meeting(NamedTuple):
@@ -54,11 +54,19 @@ _POOL = _Pool()
 
 
 def call_site() -> Site:
-    """Where in the user's code the present call into this package was made."""
+    """Where in the user's code, up to the replica's function, the present call into this package was made.
+
+    All frames count: two calls in swapped order differ in an outer one when they go through the same helper.
+    """
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_globals.get("__name__", "").startswith("refdist.") and frame.f_back is not None:
         frame = frame.f_back
-    return frame.f_code, frame.f_lasti
+    site: list[CodeType | int] = []
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith("refdist."):
+        site.append(frame.f_code)
+        site.append(frame.f_lasti)
+        frame = frame.f_back
+    return tuple(site)
 
 
 def pause(meeting: Meeting) -> Any:
@@ -199,9 +207,13 @@ def _outline(detail: Any) -> str:
 
 
 def _where(meeting: Meeting) -> str:
-    code, last = meeting.site
-    line = list(code.co_positions())[last // 2][0]
-    return f"{code.co_filename}:{line}, in {code.co_name}"
+    site = meeting.site
+    frames = [_line(site[index], site[index + 1]) for index in range(0, len(site), 2)]
+    return ", called from ".join(frames[:3])
+
+
+def _line(code: Any, last: Any) -> str:
+    return f"{code.co_filename}:{list(code.co_positions())[last // 2][0]}, in {code.co_name}"
 
 
 def _span(indices: list[int], name: Callable[[int], str]) -> str:

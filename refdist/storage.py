@@ -5,17 +5,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
+import safetensors
 import safetensors.numpy
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
+
+_DTYPES = {
+    "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "F16": "float16",
+    "F32": "float32", "F64": "float64", "BF16": ml_dtypes.bfloat16,
+}  # fmt: skip
 
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
     """Write all arrays, or nothing: the file appears under its name when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.unfinished")
-    unfinished.write_bytes(safetensors.numpy.save({key: np.ascontiguousarray(array) for key, array in arrays.items()}))
+    unfinished.write_bytes(safetensors.numpy.save({key: np.array(array, order="C") for key, array in arrays.items()}))
     os.replace(unfinished, path)
 
 
@@ -28,8 +35,9 @@ def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
             f"The folder has {', '.join(there[:8]) or 'nothing in it'}."
         )
     try:
-        return safetensors.numpy.load(path.read_bytes())
+        parts = safetensors.deserialize(path.read_bytes())
     except safetensors.SafetensorError as error:
         raise ValueError(
             f"The file {path} is damaged ({error}); expected one written by save(). Save it again."
         ) from error
+    return {name: np.frombuffer(part["data"], _DTYPES[part["dtype"]]).reshape(part["shape"]) for name, part in parts}

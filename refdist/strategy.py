@@ -150,7 +150,7 @@ class Scope:
 def experimental_set_strategy(strategy: StrategyBase | None) -> None:
     """Make a strategy current for the rest of the program, as if a scope were never left; None ends that."""
     frame = context.current_frame()
-    if frame is not None and frame not in _set_by_hand:
+    if frame is not None and not any(frame is one for one in _set_by_hand):
         raise RuntimeError(
             "experimental_set_strategy() was called inside a scope or a replica; expected a call outside. Leave the scope first."
         )

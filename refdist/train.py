@@ -47,7 +47,9 @@ class Checkpoint(Module):
 
     def __init__(self, root: Any = None, **objects: Any) -> None:
         super().__init__()
-        for name, value in ({"root": root} if root is not None else {}).items() | objects.items():
+        if root is not None:
+            self.root = root
+        for name, value in objects.items():
             setattr(self, name, value)
         self._count = 0
 
@@ -68,10 +70,11 @@ class Checkpoint(Module):
         arrays = read_arrays(_file(save_path))
         variables = dict(named_variables(self))
         for path, variable in variables.items():
-            if path in arrays and tuple(arrays[path].shape) != tuple(variable.shape):
+            if path in arrays and (arrays[path].shape, arrays[path].dtype) != (tuple(variable.shape), variable.dtype):
                 raise ValueError(
-                    f"The checkpoint has {path!r} with shape {arrays[path].shape}; expected {tuple(variable.shape)}, the shape of "
-                    f"the variable. Restore a checkpoint of the same model. Nothing was restored."
+                    f"The checkpoint has {path!r} as {arrays[path].dtype} of shape {arrays[path].shape}; expected "
+                    f"{variable.dtype} of shape {tuple(variable.shape)}, as the variable has. Restore a checkpoint of the "
+                    f"same model. Nothing was restored."
                 )
         unmatched = [path for path in variables if path not in arrays]
         for path, variable in variables.items():

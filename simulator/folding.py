@@ -23,7 +23,7 @@ def fold(arrays: Sequence[Array]) -> Array:
     first = arrays[0]
     if first.ndim == 0:
         return _fold_scalars(arrays)
-    total = np.array(first, copy=True)
+    total = np.array(first, copy=True, order="C")  # so that its flat form is no copy
     if first.nbytes < _KERNEL_BYTES or first.dtype.name not in _KERNEL_DTYPES:
         for array in arrays[1:]:
             np.add(total, np.asarray(array), out=total)

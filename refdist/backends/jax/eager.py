@@ -40,8 +40,9 @@ class JaxBackend:
         return jax.default_device(None if device is None else self._real[device])
 
     def put(self, array: Any, device: Device | None) -> jax.Array:
-        value = array if isinstance(array, jax.Array) else np.asarray(array)
-        if value.dtype == object:
+        # JAX may keep using the memory of a numpy array, so it gets one of its own.
+        value = array if isinstance(array, jax.Array) else np.array(array, copy=True)
+        if value.dtype.kind in "OSU":
             raise TypeError(
                 f"The value {array!r} is text; expected numbers, because JAX has no string arrays. Keep it out of tensors, "
                 f"or use the simulator."

@@ -1,0 +1,80 @@
+"""Planted faults of ATTR: attributes, inheritance, constructors and inventories of the strategies."""
+
+from typing import Any, NoReturn
+
+from conformance.faults import Plant, fault
+from refdist import distribute
+from refdist.compat.v1 import distribute as distribute_v1
+from refdist.distribute import experimental
+from refdist.extended import StrategyExtended
+from refdist.strategies.mirrored import MirroredStrategy
+from refdist.strategy import Strategy, StrategyBase
+from refdist.surface_v1 import MirroredStrategyV1, OneDeviceStrategyV1, StrategyV1
+
+
+@fault("ATTR-01")
+def extended_may_be_left_out(plant: Plant) -> None:
+    plant.wrap(Strategy, "__init__", lambda original: lambda self, extended=None: original(self, extended))
+
+
+@fault("ATTR-02")
+def the_documented_name_is_not_the_class_of_extended(plant: Plant) -> None:
+    class StrategyExtended:
+        """A class of its own."""
+
+    plant.replace(distribute, "StrategyExtended", StrategyExtended)
+
+
+@fault("ATTR-03")
+def num_replicas_counts_the_devices_of_variables(plant: Plant) -> None:
+    plant.wrap(StrategyBase, "num_replicas_in_sync", lambda _: lambda self: len(self.extended.plan.homes))
+
+
+@fault("ATTR-04")
+def the_v1_mirrored_strategy_is_the_v2_one(plant: Plant) -> None:
+    plant.replace(distribute_v1, "MirroredStrategy", MirroredStrategy)
+
+
+@fault("ATTR-05")
+def the_v2_one_device_strategy_is_the_v1_one(plant: Plant) -> None:
+    plant.replace(distribute, "OneDeviceStrategy", OneDeviceStrategyV1)
+
+
+@fault("ATTR-06")
+def worker_devices_are_those_of_variables(plant: Plant) -> None:
+    plant.wrap(StrategyExtended, "worker_devices", lambda _: lambda self: self.plan.homes)
+
+
+@fault("ATTR-11")
+def a_v1_strategy_has_a_logical_device_method(plant: Plant) -> None:
+    class WithLogicalDevices(MirroredStrategyV1):
+        """A v1 strategy with a method of v2."""
+
+        def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
+            """Leave the tensor where it is."""
+            return tensor
+
+    plant.replace(distribute_v1, "MirroredStrategy", WithLogicalDevices)
+
+
+@fault("ATTR-13")
+def the_v1_surface_has_no_cluster_resolver(plant: Plant) -> None:
+    def refuse(self: StrategyV1) -> NoReturn:
+        raise AttributeError("cluster_resolver")
+
+    plant.replace(StrategyV1, "cluster_resolver", property(refuse))
+
+
+@fault("ATTR-14")
+def a_local_strategy_has_a_cluster_resolver(plant: Plant) -> None:
+    plant.wrap(StrategyBase, "cluster_resolver", lambda _: lambda self: self.extended)
+
+
+@fault("ATTR-15")
+def a_strategy_is_a_function(plant: Plant) -> None:
+    plant.wrap(experimental, "CentralStorageStrategy", lambda original: lambda *args, **kwargs: original(*args, **kwargs))
+
+
+@fault("ATTR-17")
+def the_glossary_is_left_out(plant: Plant) -> None:
+    plant.replace(StrategyExtended, "__doc__", "Further methods of a strategy.")

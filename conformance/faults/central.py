@@ -1,0 +1,75 @@
+"""Faults of CentralStorageStrategy."""
+
+from itertools import count
+from typing import Any
+
+from conformance.faults import Plant, fault
+from refdist import creation
+from refdist.context import get_strategy
+from refdist.device import Device, placed
+from refdist.extended import StrategyExtended
+from refdist.plan import Placement
+from refdist.strategies import central_storage
+from refdist.strategies.central_storage import CentralStorageStrategy
+
+
+@fault("CENTRAL-01")
+def the_constructor_takes_keywords_only(plant: Plant) -> None:
+    def by_keyword(original: Any) -> Any:
+        return lambda self, *, compute_devices=None, parameter_device=None: original(
+            self, compute_devices, parameter_device
+        )
+
+    plant.wrap(CentralStorageStrategy, "__init__", by_keyword)
+
+
+@fault("CENTRAL-02")
+def variables_go_to_the_compute_devices_in_turn(plant: Plant) -> None:
+    turn = count()
+
+    def in_turn(home: Device) -> Any:
+        plan = get_strategy().extended.plan
+        central = plan.placement is Placement.CENTRAL
+        return placed(plan.devices[next(turn) % len(plan.devices)] if central else home)
+
+    plant.replace(creation, "placed", in_turn)
+
+
+@fault("CENTRAL-03")
+def variables_are_on_the_last_gpu(plant: Plant) -> None:
+    plant.replace(central_storage, "host_device", lambda backend: backend.devices()[-1])
+
+
+@fault("CENTRAL-04")
+def variables_are_on_the_cpu_even_with_one_gpu(plant: Plant) -> None:
+    plant.wrap(central_storage, "central_storage_plan", lambda original: lambda c, p: original(c, p or "CPU:0"))
+
+
+@fault("CENTRAL-05")
+def only_one_gpu_computes_by_default(plant: Plant) -> None:
+    def one(original: Any) -> Any:
+        return lambda names, backend: original(names, backend) if names else original(names, backend)[:1]
+
+    plant.wrap(central_storage, "chosen_devices", one)
+
+
+@fault("CENTRAL-06")
+def updates_are_replicated_too(plant: Plant) -> None:
+    def replicated(original: Any) -> Any:
+        def update(self: StrategyExtended, *args: Any, **kwargs: Any) -> Any:
+            times = self.num_replicas if self.plan.placement is Placement.CENTRAL else 1
+            return [original(self, *args, **kwargs) for _ in range(times)][-1]
+
+        return update
+
+    plant.wrap(StrategyExtended, "update", replicated)
+
+
+@fault("CENTRAL-09")
+def the_parameter_device_is_ignored(plant: Plant) -> None:
+    plant.wrap(central_storage, "central_storage_plan", lambda original: lambda c, p: original(c, None))
+
+
+@fault("CENTRAL-10")
+def every_gpu_computes_whichever_are_named(plant: Plant) -> None:
+    plant.wrap(central_storage, "central_storage_plan", lambda original: lambda c, p: original(None, p))

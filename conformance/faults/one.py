@@ -1,0 +1,136 @@
+"""Faults of OneDeviceStrategy."""
+
+from typing import Any
+
+from conformance.faults import Plant, fault
+from refdist import context, creation, nest
+from refdist.backend import host_device
+from refdist.compat import v1
+from refdist.device import PLACEMENT, Device, placed
+from refdist.extended import StrategyExtended
+from refdist.strategies.one_device import OneDeviceStrategy
+from refdist.strategy import StrategyBase
+from refdist.surface_v1 import OneDeviceStrategyV1
+from refdist.variables import Variable
+
+
+@fault("ONE-01")
+def the_device_has_a_default(plant: Plant) -> None:
+    plant.wrap(OneDeviceStrategy, "__init__", lambda original: lambda self, device="CPU:0": original(self, device))
+
+
+@fault("ONE-03")
+def the_surrounding_device_scope_wins(plant: Plant) -> None:
+    plant.replace(creation, "placed", lambda home: placed(PLACEMENT.get() or home))
+
+
+@fault("ONE-04")
+def variables_have_the_short_name_of_their_device(plant: Plant) -> None:
+    plant.wrap(Variable, "device", lambda original: lambda self: f"/{Device(original(self)).short}")
+
+
+@fault("ONE-06")
+def a_single_replica_runs_where_its_caller_is(plant: Plant) -> None:
+    def staying(original: Any) -> Any:
+        return lambda replica, device: original(replica, PLACEMENT.get())
+
+    plant.wrap(context, "entered_replica", staying)
+
+
+@fault("ONE-07")
+def python_numbers_are_remembered_from_the_first_call(plant: Plant) -> None:
+    first: dict[Any, Any] = {}
+
+    def remembering(original: Any) -> Any:
+        def call(self: StrategyExtended, fn: Any, args: Any = (), kwargs: Any = None) -> Any:
+            numbers = args and all(type(arg) is int for arg in args)
+            return original(self, fn, first.setdefault((self, fn), args) if numbers else args, kwargs)
+
+        return call
+
+    plant.wrap(StrategyExtended, "call_for_each_replica", remembering)
+
+
+@fault("ONE-09")
+def every_device_of_the_machine_counts_as_a_replica(plant: Plant) -> None:
+    def counting(original: Any) -> Any:
+        def count(self: StrategyBase) -> int:
+            plan = self.extended.plan
+            return len(plan.backend.devices()) if plan.name == "one_device" else original(self)
+
+        return count
+
+    plant.wrap(StrategyBase, "num_replicas_in_sync", counting)
+
+
+@fault("ONE-13")
+def local_results_hold_the_value_of_a_variable(plant: Plant) -> None:
+    def reading(self: Any, value: Any) -> tuple[Any, ...]:
+        return (value.read_value() if isinstance(value, Variable) else value,)
+
+    plant.replace(OneDeviceStrategy, "experimental_local_results", reading)
+
+
+@fault("ONE-14")
+def reduce_brings_the_value_to_the_host(plant: Plant) -> None:
+    def moving(original: Any) -> Any:
+        def reduce(self: OneDeviceStrategy, reduce_op: Any, value: Any, axis: Any) -> Any:
+            return self.extended.tensor(original(self, reduce_op, value, axis), host_device(self.extended.backend))
+
+        return reduce
+
+    plant.wrap(OneDeviceStrategy, "reduce", moving)
+
+
+@fault("ONE-15")
+def reduce_takes_the_first_axis_whichever_is_named(plant: Plant) -> None:
+    def first(original: Any) -> Any:
+        return lambda self, reduce_op, value, axis: original(self, reduce_op, value, None if axis is None else 0)
+
+    plant.wrap(OneDeviceStrategy, "reduce", first)
+
+
+@fault("ONE-16")
+def axis_zero_counts_as_no_axis(plant: Plant) -> None:
+    def unless_zero(original: Any) -> Any:
+        return lambda self, reduce_op, value, axis: original(self, reduce_op, value, axis or None)
+
+    plant.wrap(OneDeviceStrategy, "reduce", unless_zero)
+
+
+@fault("ONE-17")
+def python_numbers_become_tensors_on_the_way_in(plant: Plant) -> None:
+    def converting(original: Any) -> Any:
+        def run(self: OneDeviceStrategy, fn: Any, args: Any = (), kwargs: Any = None, options: Any = None) -> Any:
+            def tensor(leaf: Any) -> Any:
+                return self.extended.tensor(leaf, None) if isinstance(leaf, int | float) else leaf
+
+            return original(self, fn, nest.map_structure(tensor, args), kwargs, options)
+
+        return run
+
+    plant.wrap(OneDeviceStrategy, "run", converting)
+
+
+@fault("ONE-18")
+def results_are_packed_into_new_containers(plant: Plant) -> None:
+    def packing(original: Any) -> Any:
+        return lambda self, *args, **kwargs: nest.map_structure(lambda leaf: leaf, original(self, *args, **kwargs))
+
+    plant.wrap(OneDeviceStrategy, "run", packing)
+
+
+@fault("ONE-19")
+def enabling_eager_execution_disables_it(plant: Plant) -> None:
+    class Symbol:
+        """What a graph has in place of a number."""
+
+        def __add__(self, other: Any) -> Any:
+            return self
+
+        __radd__ = __add__
+
+    def enable() -> None:
+        plant.replace(OneDeviceStrategyV1, "run", lambda self, fn, args: Symbol())
+
+    plant.replace(v1, "enable_eager_execution", enable)

@@ -1,0 +1,57 @@
+"""Planted faults: the documented examples of Strategy.reduce come out otherwise."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from conformance.faults import Plant, fault
+from refdist.enums import ReduceOp
+from refdist.extended import StrategyExtended
+from refdist.values import DistributedValues
+
+
+@fault("REDUCE-11")
+def a_mean_is_taken_with_one_replica_after_the_other(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def reduce(self: Any, op: Any, value: Any) -> Any:
+            if op is ReduceOp.SUM or not isinstance(value, DistributedValues):
+                return original(self, op, value)
+            first, *others = value.values
+            for other in others:
+                first = (first + other) / 2
+            return first
+
+        return reduce
+
+    plant.wrap(StrategyExtended, "reduce", wrapper)
+
+
+@fault("REDUCE-19")
+def a_sum_of_integers_is_widened(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def reduce(self: Any, op: Any, value: Any) -> Any:
+            result = original(self, op, value)
+            return result.astype(np.int64) if result.dtype.kind == "i" else result
+
+        return reduce
+
+    plant.wrap(StrategyExtended, "reduce", wrapper)
+
+
+@fault("REDUCE-20")
+def a_result_stays_with_the_first_replica(plant: Plant) -> None:
+    plant.wrap(StrategyExtended, "current_device", lambda _: lambda self: self.plan.devices[0])
+
+
+@fault("REDUCE-26")
+def a_mean_of_scalars_is_that_of_the_first_replica(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def reduce(self: Any, op: Any, value: Any) -> Any:
+            if op is ReduceOp.MEAN and isinstance(value, DistributedValues) and not np.shape(value.values[0]):
+                return value.values[0]
+            return original(self, op, value)
+
+        return reduce
+
+    plant.wrap(StrategyExtended, "reduce", wrapper)

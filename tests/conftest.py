@@ -1,0 +1,47 @@
+"""What every test can rely on: a fresh choice of backend, and eight host devices in JAX."""
+
+import os
+
+# JAX fixes the number of its host devices when it starts.
+os.environ["JAX_NUM_CPU_DEVICES"] = "8"
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+
+import hypothesis
+import pytest
+
+import refdist
+from refdist import backend, context
+
+hypothesis.settings.register_profile(
+    "refdist",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.differing_executors],  # one contract, several subclasses
+)
+hypothesis.settings.load_profile("refdist")
+
+
+@pytest.fixture(autouse=True)
+def fresh_backend(monkeypatch):
+    """Let no test see the backend, or the scope, that another one chose."""
+    monkeypatch.setattr(backend, "_chosen", None)
+    monkeypatch.delenv("REFDIST_BACKEND", raising=False)
+    yield
+    assert context.current_frame() is None, "a scope was left open"
+
+
+@pytest.fixture(params=["host", "simulator", "jax"])
+def any_backend(request):
+    """Run the test on each backend, with eight devices for replicas."""
+    options = {"cpus": 8} if request.param == "jax" else {"gpus": 8}
+    with refdist.using(request.param, **options) as chosen:
+        yield chosen
+
+
+@pytest.fixture
+def names(any_backend):
+    """The names of the devices for replicas on the backend under test."""
+    kind = "CPU" if any_backend.name == "jax" else "GPU"
+    return [f"{kind}:{index}" for index in range(8)]
