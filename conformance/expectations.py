@@ -146,7 +146,8 @@ def _wide(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _array(value: Any) -> npt.NDArray[Any]:
     try:
-        return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+        has_numpy = hasattr(value, "numpy") and not isinstance(value, type)
+        return np.asarray(value.numpy() if has_numpy else value)
     except ValueError:
         # A ragged list is not an array, but it can still be compared and shown.
         return np.asarray(None)

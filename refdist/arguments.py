@@ -46,9 +46,9 @@ class Arguments:
         """The arguments of one replica: its own components, and tensors on its own device."""
         if not self._leaves or not (self._distributed or self._several):
             return self._given
-        backend, device = self._extended.backend, self._extended.plan.devices[index]
         leaves = [leaf.component(index) if isinstance(leaf, DistributedValues) else leaf for leaf in self._leaves]
         if self._several:
+            backend, device = self._extended.plan.backend, self._extended.plan.devices[index]
             for number, leaf in enumerate(leaves):
                 if isinstance(leaf, backend.tensor_type) and backend.device_of(leaf) != device:
                     leaves[number] = backend.copy(leaf, device)

@@ -186,7 +186,7 @@ def in_cross_replica_context() -> bool:
 def get_replica_context() -> ReplicaContext | None:
     """The context of the replica that the code is in; None in cross-replica context."""
     frame = _FRAME.get()
-    return frame.replica if frame is not None else default_strategy().default_replica_context
+    return frame.replica if frame is not None else default_strategy().extended.first_replica
 
 
 def updating() -> int | None:
@@ -294,7 +294,7 @@ def require_no_trace(backend: Backend, what: str) -> None:
 @contextlib.contextmanager
 def variable_creator_scope(variable_creator: Creator) -> Generator[None]:
     """Let a function see and change every variable creation: `creator(next_creator, **kwargs)`."""
-    frame = _FRAME.get() or Frame(default_strategy(), default_strategy().default_replica_context, ())
+    frame = _FRAME.get() or Frame(default_strategy(), default_strategy().extended.first_replica, ())
     token = _FRAME.set(frame._replace(creators=(*frame.creators, variable_creator)))
     try:
         yield

@@ -18,8 +18,9 @@ class ReduceOp(enum.Enum):
         """
         if isinstance(choice, cls):
             return choice
-        if isinstance(choice, str) and choice.upper() in cls.__members__:
-            return cls[choice.upper()]
+        found = _REDUCTIONS.get(choice) if isinstance(choice, str) else None
+        if found is not None:
+            return found
         names = ", ".join(member.name for member in cls)
         if isinstance(choice, str):
             raise ValueError(f"The reduce_op is {choice!r}; expected one of {names}. Use one of these names.")
@@ -27,6 +28,9 @@ class ReduceOp(enum.Enum):
             f"The reduce_op is {choice!r}, a {type(choice).__name__}; expected a ReduceOp or its name ({names}). "
             f"Pass tf.distribute.ReduceOp.SUM, for example; the value to reduce is the second argument."
         )
+
+
+_REDUCTIONS = {spelling: op for op in ReduceOp for spelling in (op.name, op.name.lower(), op.name.capitalize())}
 
 
 class VariableSynchronization(enum.Enum):

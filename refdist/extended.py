@@ -3,6 +3,8 @@
 import contextlib
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 from refdist import arguments, context, nest
@@ -38,6 +40,7 @@ class StrategyExtended:
         """Remember the first strategy that is made of this object."""
         if self._container() is None:
             self._container = weakref.ref(strategy)
+            self.first_replica = ReplicaContext(strategy, 0)  # for code that is in no scope
 
     @property
     def backend(self) -> Backend:
@@ -70,18 +73,19 @@ class StrategyExtended:
             creators = context.creators()
 
             def body(index: int) -> Any:
+                context.enter_replica(replicas[index], creators, devices[index])
                 positional, named = given.of(index)
                 return self._owned(fn(*positional, **named), devices[index])
 
             if count == 1:
                 with context.entered_replica(replicas[0], devices[0]), self.backend.on(devices[0]):
-                    return body(0)
+                    positional, named = given.of(0)
+                    return self._owned(fn(*positional, **named), devices[0])
             results = play(
                 count,
                 body,
-                prepare=lambda index: context.enter_replica(replicas[index], creators, devices[index]),
                 name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
-                scope=(lambda paused: self.backend.on(context.placement_of(paused))) if self.backend.ambient else None,
+                scope=self._resumed if self.backend.ambient else None,
             )
             return regroup(results)
 
@@ -215,13 +219,12 @@ class StrategyExtended:
 
     def tensor(self, value: Any, device: Device | None) -> Any:
         """Make a tensor of a value on a device; what is one already is only moved."""
+        backend = self.plan.backend
+        if isinstance(value, backend.tensor_type):
+            return value if device is None or backend.device_of(value) == device else backend.copy(value, device)
         if isinstance(value, Variable):
-            value = value.read_value()
-        if not isinstance(value, self.backend.tensor_type):
-            return self.backend.put(to_array(value), device)
-        if device is None or self.backend.device_of(value) == device:
-            return value
-        return self.backend.copy(value, device)
+            return self.tensor(value.read_value(), device)
+        return backend.put(to_array(value), device)
 
     def components(self, value: Any) -> Sequence[Any]:
         """The tensors of a per-replica value; a plain value is one where there is one replica."""
@@ -258,6 +261,11 @@ class StrategyExtended:
         device = Device(copy.device)
         with context.crossed(context.get_strategy(), update=index), placed(device), self.backend.on(device):
             return fn(copy, *select(tuple(args), index), **select(dict(kwargs), index))
+
+    def _resumed(self, index: int, paused: Context | None) -> AbstractContextManager[Any]:
+        """Let the backend compute where a replica does: on its own device, or where it was when it paused."""
+        device = self.plan.devices[index] if paused is None else context.placement_of(paused)
+        return self.backend.on(device)
 
     def _owned(self, result: Any, device: Device) -> Any:
         """Bring arrays of other libraries in a replica's result to the backend and the replica's device."""

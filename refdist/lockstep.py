@@ -58,15 +58,28 @@ def call_site() -> Site:
 
     All frames count: two calls in swapped order differ in an outer one when they go through the same helper.
     """
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_globals.get("__name__", "").startswith("refdist.") and frame.f_back is not None:
+    frame: Any = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while _ours(frame):
         frame = frame.f_back
     site: list[CodeType | int] = []
-    while frame is not None and not frame.f_globals.get("__name__", "").startswith("refdist."):
+    while frame is not None and not _ours(frame):
         site.append(frame.f_code)
         site.append(frame.f_lasti)
         frame = frame.f_back
     return tuple(site)
+
+
+_OURS: dict[int, bool] = {}  # by the identity of a module's globals, which live as long as the module
+
+
+def _ours(frame: Any) -> bool:
+    space = frame.f_globals
+    known = _OURS.get(id(space))
+    if known is None:
+        known = space.get("__name__", "").startswith("refdist.")
+        if space.get("__spec__") is not None:  # what is no module, such as a notebook cell, may go and come
+            _OURS[id(space)] = known
+    return known
 
 
 def pause(meeting: Meeting) -> Any:
@@ -84,27 +97,31 @@ def play(
     count: int,
     body: Callable[[int], Any],
     *,
-    prepare: Callable[[int], Any],
     name: Callable[[int], str],
-    scope: Callable[[contextvars.Context], AbstractContextManager[Any]] | None = None,
+    scope: Callable[[int, contextvars.Context | None], AbstractContextManager[Any]] | None = None,
 ) -> list[Any]:
     """Run the body of each replica to its end, holding their meetings, and return the results.
 
     Args:
-        prepare: sets the context variables of a body, before it starts.
         name: says which replica and device an index stands for, for messages.
-        scope: entered around each stretch of a body, for what greenlets cannot carry along themselves.
+        scope: entered around each stretch of a body, for what greenlets cannot carry along themselves; it gets the
+            context in which the body paused, and None for the first stretch.
     """
-    runners = [_take(prepare, index) for index in range(count)]
+    runners = [_take() for _ in range(count)]
     results: list[Any] = [None] * count
     waiting: dict[int, Meeting] = {}
     answers: Sequence[Any] = [(body, index, results) for index in range(count)]
     todo: Sequence[int] = range(count)
+    starting = True
     try:
         while True:
             for index, answer in zip(todo, answers, strict=True):
                 runner = runners[index]
-                message = runner.switch(answer) if scope is None else _switch(runner, answer, scope)
+                if scope is None:
+                    message = runner.switch(answer)
+                else:
+                    with scope(index, None if starting else runner.gr_context):
+                        message = runner.switch(answer)
                 if message is None:
                     waiting.pop(index, None)
                 elif type(message) is Meeting:
@@ -117,6 +134,7 @@ def play(
                 return results
             _check(waiting, count, name)
             todo = list(waiting)
+            starting = False
             first = waiting[0]
             answers = first.hold(first.host, [waiting[index].payload for index in todo])
     except BaseException:
@@ -124,11 +142,10 @@ def play(
         raise
 
 
-def _take(prepare: Callable[[int], Any], index: int) -> _Runner:
+def _take() -> _Runner:
     runner = _POOL.idle.pop() if _POOL.idle else _Runner(_work)
     runner.parent = getcurrent()
     runner.gr_context = contextvars.copy_context()
-    runner.gr_context.run(prepare, index)
     return runner
 
 
@@ -149,12 +166,6 @@ def _work(task: Any) -> None:
             message = _Failure(error)
         body = results = task = None
         task = runner.parent.switch(message)  # pyright: ignore[reportOptionalMemberAccess]
-
-
-def _switch(runner: _Runner, answer: Any, scope: Callable[..., AbstractContextManager[Any]]) -> Any:
-    assert runner.gr_context is not None
-    with scope(runner.gr_context):
-        return runner.switch(answer)
 
 
 def _end(runners: Sequence[_Runner]) -> None:

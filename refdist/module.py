@@ -7,6 +7,8 @@ import numpy as np
 
 from refdist.variables import Variable
 
+Waiting = dict[str, np.ndarray[Any, Any]]
+
 
 class Module:
     """Keeps variables, and other modules, as attributes; a value restored before they exist waits for them."""
@@ -31,42 +33,34 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        waiting: dict[str, np.ndarray[Any, Any]] | None = self.__dict__.get("_waiting")
-        if waiting:
-            fill(value, name, waiting)
+        if "_waiting" in self.__dict__:
+            waiting, path = self.__dict__["_waiting"]
+            give(waiting, value, _join(path, name))
 
 
 def named_variables(root: Any) -> Iterator[tuple[str, Variable]]:
     """Find the variables below an object, each once, with its path: `layer/kernel`, `layers/0/bias`."""
-    seen: set[int] = set()
-
-    def walk(value: Any, path: str) -> Iterator[tuple[str, Variable]]:
-        if id(value) in seen:
-            return
-        seen.add(id(value))
-        if isinstance(value, Variable):
-            yield path, value
-        for name, child in _children(value):
-            yield from walk(child, f"{path}/{name}" if path else name)
-
-    yield from walk(root, "")
+    return ((path, found) for path, found in _walk(root, "", set()) if isinstance(found, Variable))
 
 
-def fill(value: Any, path: str, waiting: dict[str, np.ndarray[Any, Any]]) -> None:
-    """Give restored values to the variables below a new attribute; what is not there yet goes on waiting."""
-    for below, variable in list(named_variables(value)):
-        key = f"{path}/{below}" if below else path
-        if key in waiting:
-            variable.assign(waiting.pop(key))
-    if isinstance(value, Module):
-        rest = {key.removeprefix(f"{path}/"): array for key, array in waiting.items() if key.startswith(f"{path}/")}
-        wait_for(value, rest)
+def give(waiting: Waiting, value: Any, path: str) -> None:
+    """Give saved values to the variables at and below a path; for those to come, the modules there go on waiting."""
+    for place, found in list(_walk(value, path, set())):
+        if isinstance(found, Variable):
+            if place in waiting:
+                found.assign(waiting.pop(place))
+        elif waiting:
+            found.__dict__["_waiting"] = (waiting, place)
 
 
-def wait_for(module: Module, values: dict[str, np.ndarray[Any, Any]]) -> None:
-    """Let a module take these values as soon as variables of these names are set."""
-    if values:
-        module.__dict__["_waiting"] = values
+def _walk(value: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Variable | Module]]:
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, (Variable, Module)):
+        yield path, value
+    for name, child in _children(value):
+        yield from _walk(child, _join(path, name), seen)
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:
@@ -78,3 +72,7 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((str(key), child) for key, child in value.items())
     elif isinstance(value, (list, tuple)):
         yield from ((str(index), child) for index, child in enumerate(value))
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}/{name}" if path else name

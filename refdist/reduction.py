@@ -37,9 +37,14 @@ def _axes(axis: Any, tensors: Sequence[Any]) -> tuple[int, ...]:
         rank = len(tensor.shape)
         for one in axes:
             if not isinstance(one, (int, np.integer)) or isinstance(one, bool) or not -rank <= one < rank:
+                there = (
+                    f"None, or dimensions from {-rank} to {rank - 1}"
+                    if rank
+                    else "None, because a scalar has no dimensions"
+                )
                 raise ValueError(
                     f"reduce() got axis={axis!r} for a value of shape {tuple(tensor.shape)} on replica {index}; expected "
-                    f"None, or dimensions from {-rank} to {rank - 1}. Use axis=None for a value without a batch dimension."
+                    f"{there}. Use axis=None for a value without a batch dimension."
                 )
     rank = len(tensors[0].shape)
     found = tuple(sorted({int(one) % rank for one in axes}))

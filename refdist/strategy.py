@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from refdist import arguments, context, nest
-from refdist.context import Frame, ReplicaContext
+from refdist.context import Frame
 from refdist.convert import to_array
 from refdist.enums import ReduceOp
 from refdist.extended import StrategyExtended
@@ -13,6 +13,7 @@ from refdist.plan import Placement
 from refdist.reduction import reduce_axes
 from refdist.slices import IndexedSlices
 from refdist.values import DistributedValues, PerReplica
+from refdist.variables import Variable
 
 
 class StrategyBase:
@@ -26,7 +27,6 @@ class StrategyBase:
             )
         self._extended = extended
         extended.bind(self)
-        self.default_replica_context = ReplicaContext(self, 0)
 
     @property
     def extended(self) -> StrategyExtended:
@@ -79,7 +79,7 @@ class StrategyBase:
             if axis is not None:
                 return nest.map_structure(lambda leaf: reduce_axes(extended, op, leaf, axis), value)
             if extended.plan.placement is Placement.PLAIN and not isinstance(value, DistributedValues):
-                return value
+                return value.read_value() if isinstance(value, Variable) else value
             return nest.map_structure(lambda leaf: extended.reduce(op, leaf), value)
 
     def __repr__(self) -> str:

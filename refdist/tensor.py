@@ -1,6 +1,7 @@
 """A numpy array that knows its device, cannot be changed, and prints as the pages print it."""
 
 import operator
+from collections.abc import Sequence
 from typing import Any, Never
 
 import numpy as np
@@ -82,6 +83,14 @@ def make(array: np.ndarray[Any, Any], device: Device | str) -> Tensor:
     tensor = array.view(Tensor)
     tensor._device = device if isinstance(device, Device) else Device(device)  # pyright: ignore[reportPrivateUsage]
     return tensor
+
+
+def labelled(array: np.ndarray[Any, Any], devices: Sequence[Device]) -> list[Tensor]:
+    """Label one array with each of several devices: the numbers are shared, because nobody can change them."""
+    tensors = [array.view(Tensor) for _ in devices]
+    for tensor, device in zip(tensors, devices, strict=True):
+        tensor._device = device  # pyright: ignore[reportPrivateUsage]
+    return tensors
 
 
 def placed_like(source: Tensor, array: np.ndarray[Any, Any]) -> Tensor:

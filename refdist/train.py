@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from refdist.module import Module, named_variables, wait_for
+from refdist.module import Module, Waiting, give, named_variables
 from refdist.storage import read_arrays, write_arrays
 
 
 class CheckpointStatus:
     """What became of the values of a checkpoint."""
 
-    def __init__(self, checkpoint: "Checkpoint", unmatched: list[str]) -> None:
-        self._checkpoint, self._unmatched = checkpoint, unmatched
+    def __init__(self, waiting: Waiting, unmatched: list[str]) -> None:
+        self._waiting, self._unmatched = waiting, unmatched
 
     def assert_existing_objects_matched(self) -> "CheckpointStatus":
         """Raise if a variable that exists got no value."""
@@ -25,10 +25,9 @@ class CheckpointStatus:
     def assert_consumed(self) -> "CheckpointStatus":
         """Raise if a variable got no value, or a value found no variable yet."""
         self.assert_existing_objects_matched()
-        waiting = self._checkpoint.__dict__.get("_waiting")
-        if waiting:
+        if self._waiting:
             raise AssertionError(
-                f"The values {', '.join(sorted(waiting))} found no variable; expected one for each. Create the variables, or "
+                f"The values {', '.join(sorted(self._waiting))} found no variable; expected one for each. Create the variables, or "
                 f"call expect_partial()."
             )
         return self
@@ -77,11 +76,8 @@ class Checkpoint(Module):
                     f"same model. Nothing was restored."
                 )
         unmatched = [path for path in variables if path not in arrays]
-        for path, variable in variables.items():
-            if path in arrays:
-                variable.assign(arrays.pop(path))
-        wait_for(self, arrays)
-        return CheckpointStatus(self, unmatched)
+        give(arrays, self, "")
+        return CheckpointStatus(arrays, unmatched)
 
     read = restore
 

@@ -115,7 +115,9 @@ def the_v2_one_device_strategy_derives_from_the_v2_base(world: World) -> None:
     v1, v2 = world.tf.compat.v1.distribute, world.tf.distribute
 
     world.true(issubclass(v2.OneDeviceStrategy, v2.Strategy), "OneDeviceStrategy derives from distribute.Strategy")
-    world.true(not issubclass(v2.OneDeviceStrategy, v1.Strategy), "it does not derive from compat.v1.distribute.Strategy")
+    world.true(
+        not issubclass(v2.OneDeviceStrategy, v1.Strategy), "it does not derive from compat.v1.distribute.Strategy"
+    )
     for strategy in world.each():
         world.true(isinstance(strategy, v2.Strategy), "the strategy is a distribute.Strategy")
         world.true(not isinstance(strategy, v1.Strategy), "the strategy is not a compat.v1.distribute.Strategy")

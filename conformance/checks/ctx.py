@@ -1,5 +1,6 @@
 """Checks of CTX: replica context and cross-replica context, and how code asks which one it is in."""
 
+from collections.abc import Callable
 from typing import Any
 
 from conformance.checks import check
@@ -180,14 +181,7 @@ def reduce_to_and_batch_reduce_to_bring_results_where_they_are_asked_to(world: W
 def reductions_to_a_place_are_refused_in_replica_context(world: World) -> None:
     tf = world.tf
     for strategy in world.each():
-        extended, op = strategy.extended, tf.distribute.ReduceOp.SUM
-        value = world.per_replica(strategy, [1.0] * world.replicas)
-        calls = (
-            lambda strategy=strategy, value=value: strategy.reduce(op, value, axis=None),
-            lambda extended=extended, value=value: extended.reduce_to(op, value, destinations="CPU:0"),
-            lambda extended=extended, value=value: extended.batch_reduce_to(op, [(value, "CPU:0")])[0],
-        )
-        for call in calls:
+        for call in calls_of_cross_replica_context(world, strategy):
 
             def step(call: Any = call) -> Any:
                 with world.raises():
@@ -207,9 +201,8 @@ def library_code_sees_the_replica_that_calls_it(world: World) -> None:
 
         def step() -> Any:
             own = tf.distribute.get_replica_context()
-            context, share = share_of_total(world, tf.constant(float(world.replica_id() + 1)))
-            world.same(own, context, "the context that library code sees")
-            return share
+            world.same(own, library_context(world), "the context that library code sees")
+            return share_of_total(world, tf.constant(float(world.replica_id() + 1)))
 
         total = count * (count + 1) / 2
         expected = [(index + 1) / total for index in range(count)]
@@ -222,10 +215,8 @@ def the_default_strategy_does_nothing_special(world: World) -> None:
     default = tf.distribute.get_strategy()
     tensor, outside = tf.constant([1.0, 2.0]), tf.Variable(1.0)
 
-    def step(x: Any) -> Any:
-        return x * 2.0, tensor
-
-    doubled, same = default.run(step, args=(3.0,))
+    doubled = default.run(lambda x: x * 2.0, args=(3.0,))
+    same = default.run(lambda: tensor)
     with default.scope():
         inside = tf.Variable(1.0)
     reduced = default.reduce("SUM", tensor, axis=None)
@@ -239,7 +230,22 @@ def the_default_strategy_does_nothing_special(world: World) -> None:
     world.equal([1.0, 2.0], reduced)
 
 
-def share_of_total(world: World, value: Any) -> tuple[Any, Any]:
-    """Divide a value by the sum over all replicas, as a library would, without having been told the context."""
-    context = world.tf.distribute.get_replica_context()
-    return context, value / context.all_reduce(world.tf.distribute.ReduceOp.SUM, value)
+def calls_of_cross_replica_context(world: World, strategy: Any) -> tuple[Callable[[], Any], ...]:
+    """Return three ways of adding up ones over the replicas, whose argument is right in any context."""
+    extended, op = strategy.extended, world.tf.distribute.ReduceOp.SUM
+    ones = world.per_replica(strategy, [1.0] * strategy.num_replicas_in_sync)
+    return (
+        lambda: strategy.reduce(op, ones, axis=None),
+        lambda: extended.reduce_to(op, ones, destinations="CPU:0"),
+        lambda: extended.batch_reduce_to(op, [(ones, "CPU:0")])[0],
+    )
+
+
+def library_context(world: World) -> Any:
+    """Look at the current context without having been told it, as library code does."""
+    return world.tf.distribute.get_replica_context()
+
+
+def share_of_total(world: World, value: Any) -> Any:
+    """Divide a value by its sum over all replicas."""
+    return value / library_context(world).all_reduce(world.tf.distribute.ReduceOp.SUM, value)

@@ -54,7 +54,7 @@ def code_called_from_the_scope_sees_the_strategy(world: World) -> None:
     for strategy in world.each():
         waiting = (tf.distribute.get_strategy() for _ in range(1))
         with strategy.scope():
-            seen = [library_code(world), *map(lambda _: library_code(world), "a"), *waiting]
+            seen = [library_code(world), *waiting]
             other_module = tf.compat.v1.distribute.get_strategy()
             in_thread = run_in_thread(tf.distribute.get_strategy)
 
@@ -162,12 +162,13 @@ def a_scope_alone_distributes_no_computation(world: World) -> None:
     for strategy in world.each():
         calls: list[Any] = []
         with strategy.scope():
-            result = counted_constant(world, calls) * 2.0
+            result = counted_constant(world, calls)
+            world.true(not isinstance(result, tf.distribute.DistributedValues), "the result is a plain tensor")
+            doubled = result * 2.0
 
         world.equal(1, len(calls), "calls of the function")
-        world.true(not isinstance(result, tf.distribute.DistributedValues), "the result is a plain tensor")
-        world.equal(14.0, result)
-        world.equal(1, len(strategy.experimental_local_results(result)), "local results")
+        for expected, tensor in ((7.0, result), (14.0, doubled)):
+            world.equal([expected], world.locals(strategy, tensor), "local results")
 
 
 @check("SCOPE-13")

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def variables_are_distributed_when_their_scope_is_active(world: World) -> None:
             model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
             model.compile(optimizer="sgd", loss="mse")
         in_run: list[Any] = []
-        strategy.run(lambda made: made.append(tf.Variable(1.0)), args=(Cell(in_run),))
+        strategy.run(partial(keep_new_variable, world, in_run))
         size = 2 * strategy.num_replicas_in_sync
         model.fit(tf.ones([size, 3]), tf.ones([size, 1]), batch_size=size, verbose=0)
         kernel = model.trainable_variables[0]
@@ -144,21 +145,12 @@ def datasets_may_be_made_on_either_side(world: World) -> None:
 
 @check("SCOPE-25", needs=("function",))
 def functions_may_be_defined_on_either_side(world: World) -> None:
-    tf = world.tf
     for strategy in world.each():
         count = strategy.num_replicas_in_sync
         value = world.per_replica(strategy, [float(index + 1) for index in range(count)])
-
-        def define() -> Any:
-            @tf.function
-            def step(x: Any) -> Any:
-                return x * x + tf.distribute.get_replica_context().num_replicas_in_sync
-
-            return step
-
-        outside = define()
+        outside = define_step(world)
         with strategy.scope():
-            inside = define()
+            inside = define_step(world)
 
         expected = [float((index + 1) ** 2 + count) for index in range(count)]
         for step in (inside, outside):
@@ -244,15 +236,19 @@ def made_by_libraries(world: World) -> list[Any]:
     return [*weights, *slots, total]
 
 
-class Cell:
-    """Keeps what a replica makes; unlike a list, it is no nest that a strategy would take apart."""
+def define_step(world: World) -> Any:
+    """Define a function to be traced, as a training loop does."""
 
-    def __init__(self, kept: list[Any]) -> None:
-        self._kept = kept
+    @world.tf.function
+    def step(x: Any) -> Any:
+        return x * x + world.tf.distribute.get_replica_context().num_replicas_in_sync
 
-    def append(self, value: Any) -> None:
-        """Keep one more."""
-        self._kept.append(value)
+    return step
+
+
+def keep_new_variable(world: World, kept: list[Any]) -> None:
+    """Make a variable, and keep it after the step."""
+    kept.append(world.tf.Variable(1.0))
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def what_cannot_become_a_tensor_is_refused(world: World) -> None:
         for thing in (object(), {1, 2}):
             with world.raises(TypeError, ValueError):
                 values = strategy.experimental_distribute_values_from_function(lambda _, thing=thing: thing)
-                strategy.run(lambda x: tf.convert_to_tensor(x), args=(values,))
+                strategy.run(tf.convert_to_tensor, args=(values,))
 
 
 @check("VALUES-06")
@@ -94,7 +94,7 @@ def the_values_can_be_run_with_reduced_and_taken_apart(world: World) -> None:
         ids = strategy.experimental_distribute_values_from_function(lambda context: context.replica_id_in_sync_group)
         ones = strategy.experimental_distribute_values_from_function(lambda context: tf.constant(1.0))
 
-        for values in (ids, strategy.run(lambda x: tf.constant(x), args=(ids,))):
+        for values in (ids, strategy.run(tf.constant, args=(ids,))):
             doubled = strategy.run(lambda x: x * 2, args=(values,))
             world.equal([2 * index for index in range(count)], world.locals(strategy, doubled))
         world.equal(float(count), strategy.reduce("SUM", ones, axis=None))

@@ -1,5 +1,6 @@
 """Planted faults of ATTR: attributes, inheritance, constructors and inventories of the strategies."""
 
+from functools import partial
 from typing import Any, NoReturn
 
 from conformance.faults import Plant, fault
@@ -72,7 +73,7 @@ def a_local_strategy_has_a_cluster_resolver(plant: Plant) -> None:
 
 @fault("ATTR-15")
 def a_strategy_is_a_function(plant: Plant) -> None:
-    plant.wrap(experimental, "CentralStorageStrategy", lambda original: lambda *args, **kwargs: original(*args, **kwargs))
+    plant.wrap(experimental, "CentralStorageStrategy", partial)
 
 
 @fault("ATTR-17")

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from conformance.faults import Plant, fault
 from refdist import context, distribute, extended
 from refdist.backend import host_device
@@ -34,8 +36,8 @@ def one_replica_computes_for_all(plant: Plant) -> None:
 
 
 @fault("CTX-04")
-def replicas_are_numbered_from_one(plant: Plant) -> None:
-    plant.wrap(ReplicaContext, "replica_id_in_sync_group", lambda original: lambda self: original(self) + 1)
+def replica_ids_are_wide_numbers(plant: Plant) -> None:
+    plant.wrap(ReplicaContext, "replica_id_in_sync_group", lambda original: lambda self: np.int64(original(self)))
 
 
 @fault("CTX-05")
@@ -67,7 +69,9 @@ def all_reduce_brings_its_results_to_the_host(plant: Plant) -> None:
 
 @fault("CTX-08")
 def all_reduce_adds_where_it_should_average(plant: Plant) -> None:
-    plant.wrap(StrategyExtended, "all_reduce", lambda original: lambda self, _, *rest: original(self, ReduceOp.SUM, *rest))
+    plant.wrap(
+        StrategyExtended, "all_reduce", lambda original: lambda self, _, *rest: original(self, ReduceOp.SUM, *rest)
+    )
 
 
 @fault("CTX-09")
@@ -98,5 +102,7 @@ def every_caller_gets_a_context_of_its_own(plant: Plant) -> None:
 @fault("CTX-12")
 def the_default_strategy_wraps_results(plant: Plant) -> None:
     plant.wrap(
-        DefaultStrategy, "run", lambda original: lambda self, *args, **kwargs: PerReplica([original(self, *args, **kwargs)])
+        DefaultStrategy,
+        "run",
+        lambda original: lambda self, *args, **kwargs: PerReplica([original(self, *args, **kwargs)]),
     )

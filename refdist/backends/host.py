@@ -12,7 +12,7 @@ import numpy as np
 from refdist.backend import Tensors, device_counts
 from refdist.device import Device
 from refdist.enums import ReduceOp
-from refdist.tensor import Tensor, make
+from refdist.tensor import Tensor, labelled, make
 
 _NOWHERE = contextlib.nullcontext()
 
@@ -48,11 +48,11 @@ class HostBackend:
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         result = mean(self.fold(tensors), len(tensors)) if op is ReduceOp.MEAN else self.fold(tensors)
-        return [make(result, device) for device in destinations]
+        return labelled(result, destinations)
 
     def gather(self, tensors: Tensors, axis: int, destinations: Sequence[Device]) -> Tensors:
         result = np.concatenate([np.asarray(tensor) for tensor in tensors], axis=axis)
-        return [make(result, device) for device in destinations]
+        return labelled(result, destinations)
 
     def tracing(self) -> bool:
         # A replica may use JAX on any backend; where nobody has loaded it, no trace is open.

@@ -17,7 +17,7 @@ from refdist.context import (
 from refdist.distribute import experimental
 from refdist.enums import ReduceOp
 from refdist.extended import StrategyExtended
-from refdist.options import RunOptions
+from refdist.options import RunOptions, ValueContext
 from refdist.strategies.default import default_strategy
 from refdist.strategies.mirrored import MirroredStrategy
 from refdist.strategies.one_device import OneDeviceStrategy
@@ -37,6 +37,7 @@ __all__ = [
     "RunOptions",
     "Strategy",
     "StrategyExtended",
+    "ValueContext",
     "experimental",
     "experimental_set_strategy",
     "get_replica_context",

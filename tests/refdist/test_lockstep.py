@@ -1,3 +1,4 @@
+import contextvars
 import gc
 import threading
 import weakref
@@ -16,7 +17,7 @@ def meet(value, kind="meeting", details=None):
 
 
 def run(count, body, **options):
-    return play(count, body, prepare=lambda index: None, name=lambda index: f"replica {index}", **options)
+    return play(count, body, name=lambda index: f"replica {index}", **options)
 
 
 @given(count=generators.integers(1, 20), meetings=generators.integers(0, 5))
@@ -223,14 +224,26 @@ def test_runs_in_several_threads_do_not_disturb_each_other():
 
 def test_each_stretch_of_a_body_runs_inside_its_scope():
     trace = []
+    inside = contextvars.ContextVar("inside")
 
     class Scope:
+        def __init__(self, index, paused):
+            self.label = (index, paused and paused[inside])
+
         def __enter__(self):
-            trace.append("enter")
+            trace.append(("enter", *self.label))
 
         def __exit__(self, *exception):
             trace.append("exit")
 
-    run(1, lambda index: (trace.append("a"), meet(0), trace.append("b")), scope=lambda context: Scope())
+    def body(index):
+        inside.set("value")
+        trace.append("before")
+        meet(0)
+        trace.append("after")
 
-    assert ["enter", "a", "exit", "enter", "b", "exit"] == trace
+    run(2, body, scope=Scope)
+
+    first = [step for index in (0, 1) for step in (("enter", index, None), "before", "exit")]
+    second = [step for index in (0, 1) for step in (("enter", index, "value"), "after", "exit")]
+    assert first + second == trace

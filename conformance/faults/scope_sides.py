@@ -1,0 +1,74 @@
+"""Planted faults of SCOPE: what has to be done inside a scope, and what may be done on either side."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from conformance.faults import Plant, fault
+from refdist import context, creation, saved_model, train
+from refdist.extended import StrategyExtended
+from refdist.module import Module
+from refdist.variables import DistributedVariable, make_plain
+
+Named = Callable[[Any], Iterator[tuple[str, Any]]]
+"""Finds the variables below an object, with their names."""
+
+
+@fault("SCOPE-19")
+def metrics_are_not_distributed(plant: Plant) -> None:
+    plant.replace(creation, "SyncOnReadVariable", lambda strategy, copies, policy: copies[0])
+
+
+@fault("SCOPE-20")
+def variables_with_a_late_value_are_not_distributed(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def create(self: StrategyExtended, following: Callable[..., Any], **kwargs: Any) -> Any:
+            late = callable(kwargs.get("initial_value"))
+            return following(**kwargs) if late else original(self, following, **kwargs)
+
+        return create
+
+    plant.wrap(StrategyExtended, "create_variable", wrapper)
+
+
+@fault("SCOPE-21")
+def values_of_variables_made_later_are_lost(plant: Plant) -> None:
+    plant.replace(Module, "__setattr__", object.__setattr__)
+
+
+@fault("SCOPE-26")
+def saving_stores_every_copy(plant: Plant) -> None:
+    class Stacked:
+        """A variable that is read as all of its copies."""
+
+        def __init__(self, variable: Any) -> None:
+            self._copies = getattr(variable, "copies", (variable,))
+
+        def numpy(self) -> Any:
+            """Return the copies as one array with a dimension more."""
+            return np.stack([copy.numpy() for copy in self._copies])
+
+    plant.wrap(
+        saved_model,
+        "named_variables",
+        lambda original: lambda root: ((path, Stacked(variable)) for path, variable in original(root)),
+    )
+
+
+@fault("SCOPE-27")
+def loading_makes_plain_variables_everywhere(plant: Plant) -> None:
+    plant.replace(saved_model, "Variable", lambda array, name: make_plain(initial_value=array, name=name))
+
+
+@fault("SCOPE-28")
+def saving_in_the_scope_forgets_distributed_variables(plant: Plant) -> None:
+    def wrapper(original: Named) -> Named:
+        def named(root: Any) -> Iterator[tuple[str, Any]]:
+            for path, variable in original(root):
+                if not (context.in_cross_replica_context() and isinstance(variable, DistributedVariable)):
+                    yield path, variable
+
+        return named
+
+    plant.wrap(train, "named_variables", wrapper)

@@ -1,0 +1,36 @@
+"""Every behavior of the areas that are built has one check, which passes, and one fault, on which it fails."""
+
+import pytest
+
+from conformance import catalogue
+from conformance.case import caught, missing_features, prove, run_case
+from conformance.checks import checks
+from conformance.faults import faults
+from conformance.implementations import find
+from conformance.results import Status
+
+BUILT = ["ATTR", "SCOPE", "CTX", "VAR", "RUN", "REDUCE", "LOCAL", "VALUES", "ONE", "MIRROR", "CENTRAL", "DEVICE"]
+IDS = [id for id, behavior in catalogue.load().items() if behavior.area in BUILT]
+
+
+def supported(id):
+    return missing_features(find("simulator"), checks()[id]) is None
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_the_check_fails_on_its_fault_and_passes_without_it(id):
+    check = checks()[id]
+    if not supported(id):
+        assert id not in faults(), "a fault that cannot be shown to be caught proves nothing"
+        assert {Status.UNSUPPORTED} == {run_case(find("simulator"), check, count).status for count in check.replicas}
+        return
+
+    assert caught(prove(id)), "the check does not notice its planted fault"
+    for implementation in ("host", "simulator"):
+        results = [run_case(find(implementation), check, count) for count in check.replicas]
+        assert [] == [result for result in results if result.status is not Status.PASS]
+
+
+def test_every_check_and_every_fault_belongs_to_a_behavior_that_is_built():
+    assert set(IDS) == set(checks())
+    assert {id for id in IDS if supported(id)} == set(faults())

@@ -1,0 +1,76 @@
+import pytest
+
+import refdist as tf
+from refdist import backend
+from refdist.backend import current, device_counts
+
+
+def test_nothing_said_is_a_simulator_with_one_cpu():
+    assert ("simulator", ["CPU:0"]) == (current().name, [device.short for device in current().devices()])
+
+
+def test_use_chooses_for_the_process_and_using_for_a_block():
+    tf.use("host", gpus=2)
+    with tf.using("simulator", gpus=3):
+        assert 3 == tf.distribute.MirroredStrategy().num_replicas_in_sync
+    assert 2 == tf.distribute.MirroredStrategy().num_replicas_in_sync
+
+
+@pytest.mark.parametrize(
+    ("text", "devices"),
+    [
+        ("host", 1),
+        ("host:gpus=2", 3),
+        ("simulator:gpus=2,cpus=2", 4),
+        ("simulator:tpus=2x2x2x2", 17),
+        ("jax:cpus=4", 4),
+    ],
+)
+def test_the_environment_chooses_from_outside(monkeypatch, text, devices):
+    monkeypatch.setenv("REFDIST_BACKEND", text)
+
+    assert (text.partition(":")[0], devices) == (current().name, len(current().devices()))
+
+
+@pytest.mark.parametrize("text", ["host:gpus", "host:gpus=x", "host:gpus=-1", "host:gpus=2x"])
+def test_a_choice_from_outside_that_cannot_be_read_is_refused(monkeypatch, text):
+    monkeypatch.setenv("REFDIST_BACKEND", text)
+    with pytest.raises(ValueError, match="expected a form such as"):
+        current()
+
+
+def test_an_unknown_backend_is_an_error_that_lists_them():
+    with pytest.raises(ValueError, match="host, simulator, jax"):
+        tf.use("gpu")
+
+
+def test_a_backend_of_another_package_is_found_by_its_entry_point(monkeypatch):
+    class Entry:
+        name = "mine"
+
+        def load(self):
+            return lambda **options: backend._open("host", options)
+
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Entry()])
+    tf.use("mine", gpus=3)
+
+    assert 3 == tf.distribute.MirroredStrategy().num_replicas_in_sync
+
+
+@pytest.mark.parametrize("counts", [{"cpus": 0}, {"gpus": -1}, {"gpus": 1.5}, {"gpus": True}, {"tpus": "2"}])
+def test_a_count_that_is_none_is_refused(counts):
+    with pytest.raises(ValueError, match="expected an int"):
+        device_counts(**counts)
+
+
+def test_a_device_kind_that_is_none_is_refused():
+    with pytest.raises(TypeError, match="npus"):
+        device_counts(npus=1)
+
+
+def test_the_default_strategy_is_one_object_per_backend():
+    first = tf.distribute.get_strategy()
+    with tf.using("host"):
+        other = tf.distribute.get_strategy()
+
+    assert first is tf.distribute.get_strategy() is not other
