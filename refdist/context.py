@@ -34,14 +34,17 @@ _default_strategy: "Callable[[], StrategyBase] | None" = None
 class ReplicaContext:
     """What one replica knows of itself, and how it meets the others."""
 
+    __slots__ = ("_extended", "_replica_id", "_strategy", "made", "turns")
+
     def __init__(
         self, strategy: "StrategyBase", replica_id_in_sync_group: int, made: dict[Any, list[Any]] | None = None
     ) -> None:
         self._strategy = strategy
+        self._extended = strategy.extended
         self._replica_id = replica_id_in_sync_group
         # The variables made during this run, by call site, shared by its replicas; and how many this one has made there.
-        self.made = {} if made is None else made
-        self.turns: dict[Any, int] = {}
+        self.made = made
+        self.turns: dict[Any, int] | None = None
 
     @property
     def strategy(self) -> "StrategyBase":
@@ -81,7 +84,8 @@ class ReplicaContext:
         op = ReduceOp.of(reduce_op)
         self.require_current("all_reduce")
         tensors = self._tensors(value)
-        return self.meet(_ALL_REDUCE[op], _signature(tensors), _all_reduce, (op, options, tensors))
+        details = _signature(tensors) if nest.is_container(value) else (tensors.shape, tensors.dtype)
+        return self.meet(_ALL_REDUCE[op], details, _all_reduce, (op, options, tensors))
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
         """Join the values of all replicas along an axis, and leave the result with each of them."""
@@ -101,22 +105,23 @@ class ReplicaContext:
             hold: gets the strategy and everybody's payloads, once, in cross-replica context; returns all answers.
             payload: what this replica brings.
         """
-        if len(self._strategy.extended.plan.devices) == 1:
+        if len(self._extended.plan.devices) == 1:
             with crossed(self._strategy):
                 return hold(self._strategy, [payload])[0]
         return pause(Meeting(kind, details, hold, self._strategy, payload, call_site()))
 
     def require_current(self, kind: str) -> None:
         """Raise unless the code is in this replica, and not inside a trace."""
-        if get_replica_context() is not self:
+        frame = _FRAME.get()
+        if (frame.replica if frame is not None else get_replica_context()) is not self:
             raise RuntimeError(
                 f"{kind} was called on the context of replica {self._replica_id} from outside that replica; expected a "
                 f"call in the function that strategy.run runs. Take tf.distribute.get_replica_context() there."
             )
-        require_no_trace(self._strategy.extended.backend, kind)
+        require_no_trace(self._extended.plan.backend, kind)
 
     def _tensors(self, value: Any) -> Any:
-        extended, device = self._strategy.extended, self._strategy.extended.plan.devices[self._replica_id]
+        extended, device = self._extended, self._extended.plan.devices[self._replica_id]
         if not nest.is_container(value):
             return extended.tensor(value, device)
         return nest.map_structure(lambda leaf: extended.tensor(leaf, device), value)
@@ -159,9 +164,7 @@ def _all_gather(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[A
 
 
 def _signature(tensors: Any) -> Any:
-    """What must agree between the values that replicas bring: nesting, shapes and dtypes."""
-    if not nest.is_container(tensors):
-        return (tensors.shape, tensors.dtype)
+    """What must agree between the nests that replicas bring: containers, shapes and dtypes."""
     return (nest.shape_of(tensors), *((leaf.shape, leaf.dtype) for leaf in nest.flatten(tensors)))
 
 

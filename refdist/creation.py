@@ -24,8 +24,11 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
     # The first replica that comes here makes the variable; the others get the same one at the same place and turn.
     # No meeting is needed, so a guard such as `if not made:` works as in ordinary code.
     key = (call_site(), kwargs.get("name"))
+    if replica.turns is None:
+        replica.turns = {}
     turn = replica.turns.get(key, 0)
     replica.turns[key] = turn + 1
+    assert replica.made is not None
     there = replica.made.setdefault(key, [])
     if turn == len(there):
         there.append(_make(strategy, following, kwargs))

@@ -59,27 +59,13 @@ def call_site() -> Site:
     All frames count: two calls in swapped order differ in an outer one when they go through the same helper.
     """
     frame: Any = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while _ours(frame):
+    while frame.f_globals.get("__name__", "")[:8] == "refdist.":
         frame = frame.f_back
     site: list[CodeType | int] = []
-    while frame is not None and not _ours(frame):
-        site.append(frame.f_code)
-        site.append(frame.f_lasti)
+    while frame is not None and frame.f_globals.get("__name__", "")[:8] != "refdist.":
+        site += (frame.f_code, frame.f_lasti)
         frame = frame.f_back
     return tuple(site)
-
-
-_OURS: dict[int, bool] = {}  # by the identity of a module's globals, which live as long as the module
-
-
-def _ours(frame: Any) -> bool:
-    space = frame.f_globals
-    known = _OURS.get(id(space))
-    if known is None:
-        known = space.get("__name__", "").startswith("refdist.")
-        if space.get("__spec__") is not None:  # what is no module, such as a notebook cell, may go and come
-            _OURS[id(space)] = known
-    return known
 
 
 def pause(meeting: Meeting) -> Any:

@@ -16,6 +16,7 @@ class Tensor(np.ndarray):
     `device` scope or replica; where there is none, it stays with its operands.
     """
 
+    __slots__ = ("_device",)
     _device: Device | None
 
     def __array_finalize__(self, source: Any) -> None:
