@@ -101,7 +101,8 @@ def _require_cpus(cpus: int) -> None:
     if not isinstance(cpus, int) or isinstance(cpus, bool) or cpus < 1:
         raise ValueError(f"cpus is {cpus!r}; expected an int of at least 1. Give the number of host devices.")
     with contextlib.suppress(RuntimeError):  # raised when it has started; then it matters how many devices it has
-        jax.config.update("jax_num_cpu_devices", max(cpus, jax.config.jax_num_cpu_devices)  # pyright: ignore[reportAttributeAccessIssue])
+        asked = jax.config.jax_num_cpu_devices  # pyright: ignore[reportAttributeAccessIssue]
+        jax.config.update("jax_num_cpu_devices", max(cpus, asked))
     there = len(jax.devices("cpu"))
     if there < cpus:
         raise RuntimeError(
