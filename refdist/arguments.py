@@ -1,7 +1,7 @@
 """What a user gives to `run`: checked, taken apart, and handed to each replica."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import optree
@@ -32,29 +32,39 @@ class Arguments:
         self._extended = extended
         self._given: Any = (tuple(args), dict(kwargs or {}))
         self._leaves, self._shape = optree.tree_flatten(self._given, none_is_leaf=True)
-        self._several = extended.num_replicas > 1
-        self._simple = not self._given[1] and len(self._leaves) == len(args)  # no nests, so no need to rebuild any
-        self._distributed = False
+        several, distributed = extended.num_replicas > 1, False
         for leaf in self._leaves:
             if isinstance(leaf, DistributedValues):
-                self._distributed = True
+                distributed = True
                 require_count(leaf, extended.num_replicas)
             elif not isinstance(leaf, (*_USUAL, extended.backend.tensor_type)) and not hasattr(leaf, "__array__"):
                 _warn(leaf)
+        # Without anything to take apart or to move, every replica gets the very objects that were given.
+        self._columns = [self._column(leaf) for leaf in self._leaves] if several or distributed else None
+        self._simple = not self._given[1] and len(self._leaves) == len(args)  # no nests, so no need to rebuild any
 
     def of(self, index: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of one replica: its own components, and tensors on its own device."""
-        if not self._leaves or not (self._distributed or self._several):
+        if self._columns is None:
             return self._given
-        leaves = [leaf.component(index) if isinstance(leaf, DistributedValues) else leaf for leaf in self._leaves]
-        if self._several:
-            backend, device = self._extended.plan.backend, self._extended.plan.devices[index]
-            for number, leaf in enumerate(leaves):
-                if isinstance(leaf, backend.tensor_type) and backend.device_of(leaf) != device:
-                    leaves[number] = backend.copy(leaf, device)
+        leaves = [column[index] for column in self._columns]
         if self._simple:
             return tuple(leaves), {}
         return optree.tree_unflatten(self._shape, leaves)  # pyright: ignore[reportReturnType]
+
+    def _column(self, leaf: Any) -> Sequence[Any]:
+        """What each replica gets for one leaf."""
+        backend, devices = self._extended.plan.backend, self._extended.plan.devices
+        parts = [leaf] * len(devices)
+        if isinstance(leaf, DistributedValues):
+            parts = [leaf.component(index) for index in range(len(devices))]
+        if len(devices) == 1:
+            return parts
+        kind, place, copy = backend.tensor_type, backend.device_of, backend.copy
+        return [
+            copy(part, device) if isinstance(part, kind) and place(part) != device else part
+            for part, device in zip(parts, devices, strict=True)
+        ]
 
 
 def require_callable(fn: Any) -> None:

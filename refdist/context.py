@@ -27,6 +27,8 @@ class Frame(NamedTuple):
     updating: int | None = None  # the copy that extended.update is working on
 
 
+# The variables made during a run, and how many each replica has made at each place; one dict for all its replicas.
+CREATIONS: contextvars.ContextVar[dict[Any, Any]] = contextvars.ContextVar("creations")
 _FRAME: contextvars.ContextVar[Frame | None] = contextvars.ContextVar("frame", default=None)
 _default_strategy: "Callable[[], StrategyBase] | None" = None
 
@@ -34,17 +36,12 @@ _default_strategy: "Callable[[], StrategyBase] | None" = None
 class ReplicaContext:
     """What one replica knows of itself, and how it meets the others."""
 
-    __slots__ = ("_extended", "_replica_id", "_strategy", "made", "turns")
+    __slots__ = ("_extended", "_replica_id", "_strategy")
 
-    def __init__(
-        self, strategy: "StrategyBase", replica_id_in_sync_group: int, made: dict[Any, list[Any]] | None = None
-    ) -> None:
+    def __init__(self, strategy: "StrategyBase", replica_id_in_sync_group: int) -> None:
         self._strategy = strategy
         self._extended = strategy.extended
         self._replica_id = replica_id_in_sync_group
-        # The variables made during this run, by call site, shared by its replicas; and how many this one has made there.
-        self.made = made
-        self.turns: dict[Any, int] | None = None
 
     @property
     def strategy(self) -> "StrategyBase":
@@ -108,7 +105,8 @@ class ReplicaContext:
         if len(self._extended.plan.devices) == 1:
             with crossed(self._strategy):
                 return hold(self._strategy, [payload])[0]
-        return pause(Meeting(kind, details, hold, self._strategy, payload, call_site()))
+        # As Meeting(...), but without the Python function that a named tuple puts in front of it.
+        return pause(tuple.__new__(Meeting, (kind, details, hold, self._strategy, payload, call_site())))
 
     def require_current(self, kind: str) -> None:
         """Raise unless the code is in this replica, and not inside a trace."""
@@ -118,7 +116,8 @@ class ReplicaContext:
                 f"{kind} was called on the context of replica {self._replica_id} from outside that replica; expected a "
                 f"call in the function that strategy.run runs. Take tf.distribute.get_replica_context() there."
             )
-        require_no_trace(self._extended.plan.backend, kind)
+        if self._extended.plan.backend.tracing():
+            require_no_trace(self._extended.plan.backend, kind)
 
     def _tensors(self, value: Any) -> Any:
         extended, device = self._extended, self._extended.plan.devices[self._replica_id]
@@ -227,16 +226,22 @@ def current_frame() -> Frame | None:
     return _FRAME.get()
 
 
-def enter_replica(replica: ReplicaContext, creators: tuple[Creator, ...], device: Device) -> None:
+def replica_frames(strategy: "StrategyBase") -> list[Frame]:
+    """The frames of all replicas of a strategy, entered from here."""
+    chain = creators()
+    return [Frame(strategy, ReplicaContext(strategy, index), chain) for index in range(strategy.num_replicas_in_sync)]
+
+
+def enter_replica(frame: Frame, device: Device) -> None:
     """Make the rest of this context run in a replica; nothing takes it back."""
-    _FRAME.set(Frame(replica.strategy, replica, creators))
+    _FRAME.set(frame)
     PLACEMENT.set(device)
 
 
 @contextlib.contextmanager
-def entered_replica(replica: ReplicaContext, device: Device) -> Generator[None]:
+def entered_replica(frame: Frame, device: Device) -> Generator[None]:
     """Run a block in a replica."""
-    token = _FRAME.set(Frame(replica.strategy, replica, creators()))
+    token = _FRAME.set(frame)
     try:
         with placed(device):
             yield

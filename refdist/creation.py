@@ -23,16 +23,14 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
         return _make(strategy, following, kwargs)
     # The first replica that comes here makes the variable; the others get the same one at the same place and turn.
     # No meeting is needed, so a guard such as `if not made:` works as in ordinary code.
-    key = (call_site(), kwargs.get("name"))
-    if replica.turns is None:
-        replica.turns = {}
-    turn = replica.turns.get(key, 0)
-    replica.turns[key] = turn + 1
-    assert replica.made is not None
-    there = replica.made.setdefault(key, [])
-    if turn == len(there):
-        there.append(_make(strategy, following, kwargs))
-    return there[turn]
+    creations = context.CREATIONS.get()
+    place = (call_site(), kwargs.get("name"))
+    mine = (place, replica.replica_id_in_sync_group)
+    turn = creations[mine] = creations.get(mine, -1) + 1
+    made = creations.setdefault(place, [])
+    if turn == len(made):
+        made.append(_make(strategy, following, kwargs))
+    return made[turn]
 
 
 def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[str, Any]) -> Any:

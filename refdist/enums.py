@@ -16,11 +16,11 @@ class ReduceOp(enum.Enum):
         >>> ReduceOp.of("sum")
         <ReduceOp.SUM: 'SUM'>
         """
-        if isinstance(choice, cls):
-            return choice
-        found = _REDUCTIONS.get(choice) if isinstance(choice, str) else None
+        found = _REDUCTIONS.get(choice) if type(choice) is str else None
         if found is not None:
             return found
+        if isinstance(choice, cls):
+            return choice
         names = ", ".join(member.name for member in cls)
         if isinstance(choice, str):
             raise ValueError(f"The reduce_op is {choice!r}; expected one of {names}. Use one of these names.")

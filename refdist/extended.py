@@ -35,6 +35,7 @@ class StrategyExtended:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._container: Callable[[], StrategyBase | None] = lambda: None
+        self._known_frames: list[context.Frame] = []
 
     def bind(self, strategy: "StrategyBase") -> None:
         """Remember the first strategy that is made of this object."""
@@ -68,25 +69,27 @@ class StrategyExtended:
         given = arguments.Arguments(self, args, kwargs)
         with self._entered("call_for_each_replica()") as strategy:
             count, devices = self.num_replicas, self.plan.devices
-            made: dict[Any, list[Any]] = {}
-            replicas = [ReplicaContext(strategy, index, made) for index in range(count)]
-            creators = context.creators()
+            frames = self._frames(strategy)
 
             def body(index: int) -> Any:
-                context.enter_replica(replicas[index], creators, devices[index])
+                context.enter_replica(frames[index], devices[index])
                 positional, named = given.of(index)
                 return self._owned(fn(*positional, **named), devices[index])
 
             if count == 1:
-                with context.entered_replica(replicas[0], devices[0]), self.backend.on(devices[0]):
+                with context.entered_replica(frames[0], devices[0]), self.backend.on(devices[0]):
                     positional, named = given.of(0)
                     return self._owned(fn(*positional, **named), devices[0])
-            results = play(
-                count,
-                body,
-                name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
-                scope=self._resumed if self.backend.ambient else None,
-            )
+            token = context.CREATIONS.set({})
+            try:
+                results = play(
+                    count,
+                    body,
+                    name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
+                    scope=self._resumed if self.backend.ambient else None,
+                )
+            finally:
+                context.CREATIONS.reset(token)
             return regroup(results)
 
     def reduce_to(self, reduce_op: ReduceOp | str, value: Any, destinations: Any, options: Any = None) -> Any:
@@ -261,6 +264,13 @@ class StrategyExtended:
         device = Device(copy.device)
         with context.crossed(context.get_strategy(), update=index), placed(device), self.backend.on(device):
             return fn(copy, *select(tuple(args), index), **select(dict(kwargs), index))
+
+    def _frames(self, strategy: "StrategyBase") -> list[context.Frame]:
+        """The frames of the replicas, made anew only when the scope around them has changed."""
+        known = self._known_frames
+        if not known or known[0].strategy is not strategy or known[0].creators != context.creators():
+            known = self._known_frames = context.replica_frames(strategy)
+        return known
 
     def _resumed(self, index: int, paused: Context | None) -> AbstractContextManager[Any]:
         """Let the backend compute where a replica does: on its own device, or where it was when it paused."""

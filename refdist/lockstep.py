@@ -93,7 +93,8 @@ def play(
         scope: entered around each stretch of a body, for what greenlets cannot carry along themselves; it gets the
             context in which the body paused, and None for the first stretch.
     """
-    runners = [_take() for _ in range(count)]
+    hub = getcurrent()
+    runners = [_take(hub) for _ in range(count)]
     results: list[Any] = [None] * count
     waiting: dict[int, Meeting] = {}
     answers: Sequence[Any] = [(body, index, results) for index in range(count)]
@@ -128,9 +129,10 @@ def play(
         raise
 
 
-def _take() -> _Runner:
+def _take(hub: greenlet) -> _Runner:
     runner = _POOL.idle.pop() if _POOL.idle else _Runner(_work)
-    runner.parent = getcurrent()
+    if runner.parent is not hub:
+        runner.parent = hub
     runner.gr_context = contextvars.copy_context()
     return runner
 
