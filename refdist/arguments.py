@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _USUAL = (bool, int, float, complex, str, bytes, type(None), Variable, IndexedSlices)
 
 
+_NO_KEYWORDS: dict[str, Any] = {}
+
+
 class Arguments:
     """The arguments of one run, from which each replica gets its own."""
 
@@ -49,7 +52,7 @@ class Arguments:
             return self._given
         leaves = [column[index] for column in self._columns]
         if self._simple:
-            return tuple(leaves), {}
+            return tuple(leaves), _NO_KEYWORDS
         return optree.tree_unflatten(self._shape, leaves)  # pyright: ignore[reportReturnType]
 
     def _column(self, leaf: Any) -> Sequence[Any]:

@@ -82,7 +82,8 @@ class ReplicaContext:
         self.require_current("all_reduce")
         tensors = self._tensors(value)
         details = _signature(tensors) if nest.is_container(value) else (tensors.shape, tensors.dtype)
-        return self.meet(_ALL_REDUCE[op], details, _all_reduce, (op, options, tensors))
+        kind = "all_reduce(SUM)" if op is _SUM else "all_reduce(MEAN)"
+        return self.meet(kind, details, _all_reduce, (op, options, tensors))
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
         """Join the values of all replicas along an axis, and leave the result with each of them."""
@@ -126,7 +127,7 @@ class ReplicaContext:
         return nest.map_structure(lambda leaf: extended.tensor(leaf, device), value)
 
 
-_ALL_REDUCE = {op: f"all_reduce({op.name})" for op in ReduceOp}
+_SUM = ReduceOp.SUM  # looking it up in the enum costs as much as the rest of a comparison
 
 
 class _Named:

@@ -74,7 +74,7 @@ class StrategyExtended:
             def body(index: int) -> Any:
                 context.enter_replica(frames[index], devices[index])
                 positional, named = given.of(index)
-                return self._owned(fn(*positional, **named), devices[index])
+                return self._owned(_called(fn, positional, named), devices[index])
 
             if count == 1:
                 with context.entered_replica(frames[0], devices[0]), self.backend.on(devices[0]):
@@ -287,6 +287,16 @@ class StrategyExtended:
         return nest.map_structure(
             lambda leaf: self.backend.put(leaf, device) if _foreign(leaf, self.backend.tensor_type) else leaf, result
         )
+
+
+def _called(fn: Callable[..., Any], positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Call a function; in the common cases without using the C stack, which a greenlet would have to save."""
+    if not named:
+        if not positional:
+            return fn()
+        if len(positional) == 1:
+            return fn(positional[0])
+    return fn(*positional, **named)
 
 
 def _foreign(leaf: Any, tensor_type: type) -> bool:
