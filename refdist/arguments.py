@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import optree
 
+from refdist import nest
 from refdist.options import RunOptions
 from refdist.slices import IndexedSlices
 from refdist.values import DistributedValues
@@ -34,24 +35,28 @@ class Arguments:
             )
         self._extended = extended
         self._given: Any = (tuple(args), dict(kwargs or {}))
-        self._leaves, self._shape = optree.tree_flatten(self._given, none_is_leaf=True)
+        # Most arguments are no nests, and need not be taken apart and rebuilt.
+        simple = not kwargs and not any(nest.is_container(arg) for arg in args)
+        if simple:
+            self._leaves, self._shape = list(args), None
+        else:
+            self._leaves, self._shape = optree.tree_flatten(self._given, none_is_leaf=True)
         several, distributed = extended.num_replicas > 1, False
         for leaf in self._leaves:
             if isinstance(leaf, DistributedValues):
                 distributed = True
                 require_count(leaf, extended.num_replicas)
-            elif not isinstance(leaf, (*_USUAL, extended.backend.tensor_type)) and not hasattr(leaf, "__array__"):
+            elif not isinstance(leaf, extended.plan.backend.tensor_type) and not _usual(leaf):
                 _warn(leaf)
         # Without anything to take apart or to move, every replica gets the very objects that were given.
         self._columns = [self._column(leaf) for leaf in self._leaves] if several or distributed else None
-        self._simple = not self._given[1] and len(self._leaves) == len(args)  # no nests, so no need to rebuild any
 
     def of(self, index: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of one replica: its own components, and tensors on its own device."""
         if self._columns is None:
             return self._given
         leaves = [column[index] for column in self._columns]
-        if self._simple:
+        if self._shape is None:
             return tuple(leaves), _NO_KEYWORDS
         return optree.tree_unflatten(self._shape, leaves)  # pyright: ignore[reportReturnType]
 
@@ -94,6 +99,10 @@ def require_count(value: DistributedValues, count: int) -> None:
             f"A value with {len(value.values)} components met a strategy of {count} replicas; expected one component for each "
             f"replica. Make the value with the strategy that uses it."
         )
+
+
+def _usual(leaf: Any) -> bool:
+    return isinstance(leaf, _USUAL) or hasattr(leaf, "__array__")
 
 
 def _warn(leaf: Any) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from refdist import arguments, context, nest
 from refdist.backend import Backend, host_device
+from refdist.collection import fewer_collections
 from refdist.context import ReplicaContext
 from refdist.convert import to_array
 from refdist.creation import create_variable
@@ -65,32 +66,37 @@ class StrategyExtended:
 
     def call_for_each_replica(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
         """Run a function on each replica, in lockstep, and merge what they return."""
+        with self._entered("call_for_each_replica()") as strategy:
+            return self.run(strategy, fn, args, kwargs)
+
+    def run(self, strategy: "StrategyBase", fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Do the work of `call_for_each_replica`, in the scope of a strategy."""
         arguments.require_callable(fn)
         given = arguments.Arguments(self, args, kwargs)
-        with self._entered("call_for_each_replica()") as strategy:
-            count, devices = self.num_replicas, self.plan.devices
-            frames = self._frames(strategy)
+        count, devices = len(self.plan.devices), self.plan.devices
+        frames = self._frames(strategy)
 
-            def body(index: int) -> Any:
-                context.enter_replica(frames[index], devices[index])
-                positional, named = given.of(index)
-                return self._owned(_called(fn, positional, named), devices[index])
+        def body(index: int) -> Any:
+            context.enter_replica(frames[index], devices[index])
+            positional, named = given.of(index)
+            return self._owned(_called(fn, positional, named), devices[index])
 
-            if count == 1:
-                with context.entered_replica(frames[0], devices[0]), self.backend.on(devices[0]):
-                    positional, named = given.of(0)
-                    return self._owned(fn(*positional, **named), devices[0])
-            token = context.CREATIONS.set({})
-            try:
+        if count == 1:
+            with context.entered_replica(frames[0], devices[0]), self.backend.on(devices[0]):
+                positional, named = given.of(0)
+                return self._owned(fn(*positional, **named), devices[0])
+        token = context.CREATIONS.set({})
+        try:
+            with fewer_collections(count):
                 results = play(
                     count,
                     body,
                     name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
                     scope=self._resumed if self.backend.ambient else None,
                 )
-            finally:
-                context.CREATIONS.reset(token)
-            return regroup(results)
+        finally:
+            context.CREATIONS.reset(token)
+        return regroup(results)
 
     def reduce_to(self, reduce_op: ReduceOp | str, value: Any, destinations: Any, options: Any = None) -> Any:
         """Combine a per-replica value, and leave the result on the devices of the destinations."""

@@ -61,7 +61,7 @@ class StrategyBase:
         """
         arguments.require_options(options)
         with self.scope():
-            return self._extended.call_for_each_replica(fn, args, kwargs)
+            return self._extended.run(self, fn, args, kwargs)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """List the components of a value that this process holds; one value is its own only component."""

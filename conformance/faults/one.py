@@ -42,13 +42,13 @@ def python_numbers_are_remembered_from_the_first_call(plant: Plant) -> None:
     first: dict[Any, Any] = {}
 
     def remembering(original: Any) -> Any:
-        def call(self: StrategyExtended, fn: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def run(self: StrategyExtended, strategy: Any, fn: Any, args: Any, kwargs: Any) -> Any:
             numbers = args and all(type(arg) is int for arg in args)
-            return original(self, fn, first.setdefault((self, fn), args) if numbers else args, kwargs)
+            return original(self, strategy, fn, first.setdefault((self, fn), args) if numbers else args, kwargs)
 
-        return call
+        return run
 
-    plant.wrap(StrategyExtended, "call_for_each_replica", remembering)
+    plant.wrap(StrategyExtended, "run", remembering)
 
 
 @fault("ONE-09")

@@ -129,8 +129,8 @@ def results_are_of_another_class_than_the_documented_one(plant: Plant) -> None:
 @fault("RUN-15")
 def the_result_of_a_single_replica_is_wrapped_too(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def call_for_each_replica(self: StrategyExtended, fn: Any, args: Any = (), kwargs: Any = None) -> Any:
-            result = original(self, fn, args, kwargs)
+        def run(self: StrategyExtended, strategy: Any, fn: Any, args: Any, kwargs: Any) -> Any:
+            result = original(self, strategy, fn, args, kwargs)
             if self.num_replicas > 1:
                 return result
             tensor_type = self.backend.tensor_type
@@ -138,9 +138,9 @@ def the_result_of_a_single_replica_is_wrapped_too(plant: Plant) -> None:
                 lambda leaf: PerReplica([leaf]) if isinstance(leaf, tensor_type) else leaf, result
             )
 
-        return call_for_each_replica
+        return run
 
-    plant.wrap(StrategyExtended, "call_for_each_replica", wrapper)
+    plant.wrap(StrategyExtended, "run", wrapper)
 
 
 @fault("RUN-16")
@@ -151,13 +151,15 @@ def without_positional_arguments_the_keyword_ones_take_their_place(plant: Plant)
 @fault("RUN-17")
 def keyword_arguments_that_the_function_does_not_name_are_dropped(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def call_for_each_replica(self: StrategyExtended, fn: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def run(self: StrategyExtended, strategy: Any, fn: Any, args: Any, kwargs: Any) -> Any:
             known = inspect.signature(fn).parameters
-            return original(self, fn, args, {name: value for name, value in (kwargs or {}).items() if name in known})
+            return original(
+                self, strategy, fn, args, {name: value for name, value in (kwargs or {}).items() if name in known}
+            )
 
-        return call_for_each_replica
+        return run
 
-    plant.wrap(StrategyExtended, "call_for_each_replica", wrapper)
+    plant.wrap(StrategyExtended, "run", wrapper)
 
 
 @fault("RUN-18")
@@ -205,7 +207,7 @@ def a_run_with_the_same_arguments_is_answered_from_memory(plant: Plant) -> None:
 @fault("RUN-23")
 def central_storage_computes_once_where_all_replicas_have_the_same_input(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def call_for_each_replica(self: StrategyExtended, fn: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def run(self: StrategyExtended, strategy: Any, fn: Any, args: Any, kwargs: Any) -> Any:
             tensor_type = self.backend.tensor_type
             results: list[Any] = []
 
@@ -216,11 +218,13 @@ def central_storage_computes_once_where_all_replicas_have_the_same_input(plant: 
                 return results[0] + 0 if isinstance(results[0], tensor_type) else results[0]
 
             same = bool(args) and not kwargs and all(isinstance(value, tensor_type) for value in args)
-            return original(self, once if same and self.plan.placement is Placement.CENTRAL else fn, args, kwargs)
+            return original(
+                self, strategy, once if same and self.plan.placement is Placement.CENTRAL else fn, args, kwargs
+            )
 
-        return call_for_each_replica
+        return run
 
-    plant.wrap(StrategyExtended, "call_for_each_replica", wrapper)
+    plant.wrap(StrategyExtended, "run", wrapper)
 
 
 @fault("RUN-29")
