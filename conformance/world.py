@@ -1,7 +1,7 @@
 """What a check may touch: the documented namespace, strategies built by documented names, and expectations."""
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -85,6 +85,18 @@ class World(Expectations):
                 yield
             finally:
                 self._gpus, self._cpus = before
+
+    def workers(self, count: int, program: Callable[[Any, int], Any], *, replicas: int = 1) -> list[Any]:
+        """Run `program(strategy, index)` on each worker of a multi-worker strategy, and return what each returned."""
+        if self._implementation.workers is None:
+            raise Unsupported("cannot run several workers")
+        return self._implementation.workers(count, replicas, program)
+
+    def stages(self, distributed: Any) -> list[str]:
+        """Return what was done to a dataset to distribute it, such as ["rebatch", "prefetch(2)"], where that is known."""
+        if self._implementation.stages is None:
+            raise Unsupported("cannot tell how it distributes a dataset")
+        return self._implementation.stages(distributed)
 
     def device(self, value: Any) -> str:
         """Return the full device string of a tensor or a variable."""

@@ -60,6 +60,10 @@ class Implementation:
     why_no_machine: str = "the devices cannot be chosen"
     device: Callable[[Any], str] = _attribute
     """Returns the full device string of a tensor or a variable."""
+    workers: Callable[[int, int, Callable[[Any, int], Any]], list[Any]] | None = None
+    """Takes counts of workers and of replicas on each, and a program, and runs the program on each worker."""
+    stages: Callable[[Any], list[str]] | None = None
+    """Returns what was done to a dataset to distribute it."""
     divergences: Mapping[str, str] = field(default_factory=_no_variables)
     """The reason why a behavior is not kept, by id, or by id and replica count: "RUN-03@2"."""
     environment: Mapping[str, str] = field(default_factory=_no_variables)
