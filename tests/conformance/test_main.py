@@ -119,7 +119,8 @@ def test_a_run_that_is_cancelled_ends_its_child_and_prints_what_was_done(tmp_pat
     )
 
     assert (130, b"") == (done.returncode, done.stderr)
-    assert b"2 PASS of 2 behaviors\nThe run was not completed" in done.stdout
+    # How many results had been read when the signal came is not certain.
+    assert b"The run was not completed; this is what was done." in done.stdout
     with pytest.raises(ProcessLookupError):
         os.kill(int(file.read_text()), 0)
 
