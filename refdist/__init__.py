@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from refdist import compat, config, distribute, errors, io, nest, saved_model, train
+from refdist import compat, config, data, distribute, errors, io, nest, saved_model, train
 from refdist.backend import use, using
 from refdist.context import variable_creator_scope
 from refdist.dtypes import bfloat16, bool, float16, float32, float64, int8, int16, int32, int64, string, uint8
@@ -30,11 +30,13 @@ from refdist.ops import (
     zeros,
 )
 from refdist.slices import IndexedSlices
+from refdist.spec import TensorSpec
 from refdist.variables import Variable
 
 __all__ = [
     "IndexedSlices",
     "Module",
+    "TensorSpec",
     "Variable",
     "VariableAggregation",
     "VariableSynchronization",
@@ -47,6 +49,7 @@ __all__ = [
     "config",
     "constant",
     "convert_to_tensor",
+    "data",
     "device",
     "device_name",
     "distribute",

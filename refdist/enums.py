@@ -49,3 +49,10 @@ class VariableAggregation(enum.Enum):
     SUM = 1
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
+
+
+class InputReplicationMode(enum.Enum):
+    """How many input pipelines there are."""
+
+    PER_WORKER = "PER_WORKER"
+    PER_REPLICA = "PER_REPLICA"

@@ -2,4 +2,12 @@
 
 from refdist.lockstep import MeetingError
 
-__all__ = ["MeetingError"]
+__all__ = ["DataLossError", "MeetingError", "OutOfRangeError"]
+
+
+class DataLossError(ValueError):
+    """A file is damaged."""
+
+
+class OutOfRangeError(IndexError):
+    """An iterator has nothing more to give."""

@@ -17,6 +17,7 @@ from refdist.device import PLACEMENT, Device, placed
 from refdist.enums import ReduceOp
 from refdist.lockstep import play
 from refdist.plan import Plan
+from refdist.tensor import Tensor
 from refdist.values import DistributedValues, Mirrored, PerReplica, regroup, select
 from refdist.variables import DistributedVariable, Variable
 
@@ -306,7 +307,7 @@ def _called(fn: Callable[..., Any], positional: tuple[Any, ...], named: dict[str
 
 
 def _foreign(leaf: Any, tensor_type: type) -> bool:
-    return hasattr(leaf, "__array__") and not isinstance(leaf, (tensor_type, Variable))
+    return hasattr(leaf, "__array__") and not isinstance(leaf, (tensor_type, Tensor, Variable))
 
 
 def _components(value: Any) -> Sequence[Any]:

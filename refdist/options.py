@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Any
 
+from refdist.enums import InputReplicationMode
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunOptions:
@@ -37,3 +39,37 @@ class ValueContext:
     def replica_id(self) -> int:
         """The same number under the name that the r2.2 page uses in an example."""
         return self.replica_id_in_sync_group
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InputOptions:
+    """How the elements of a distributed dataset reach the replicas."""
+
+    experimental_fetch_to_device: bool | None = None
+    experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER
+    experimental_place_dataset_on_device: bool = False
+    experimental_per_replica_buffer_size: int = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InputContext:
+    """Tells a dataset function for which input pipeline it makes a dataset.
+
+    >>> InputContext(num_input_pipelines=1, input_pipeline_id=0, num_replicas_in_sync=4).get_per_replica_batch_size(8)
+    2
+    """
+
+    num_input_pipelines: int = 1
+    input_pipeline_id: int = 0
+    num_replicas_in_sync: int = 1
+
+    def get_per_replica_batch_size(self, global_batch_size: int) -> int:
+        """Divide a global batch size by the number of replicas."""
+        count = self.num_replicas_in_sync
+        if global_batch_size % count:
+            nearest = -(-global_batch_size // count) * count
+            raise ValueError(
+                f"get_per_replica_batch_size() got global_batch_size={global_batch_size}; expected a multiple of the {count} "
+                f"replicas in sync. Use {nearest}, or batch per replica in your dataset function."
+            )
+        return global_batch_size // count

@@ -1,14 +1,17 @@
 """Strategy: scope, run, reduce and gather, over the verbs of its `extended` object."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from refdist import arguments, context, nest
 from refdist.context import Frame
 from refdist.convert import to_array
+from refdist.data.dataset import Dataset
+from refdist.data.distributed import Dealing, DistributedDataset, Placing, Share, Splitting, stage_of
 from refdist.enums import ReduceOp
 from refdist.extended import StrategyExtended
-from refdist.options import RunOptions, ValueContext
+from refdist.options import InputContext, InputOptions, RunOptions, ValueContext
 from refdist.plan import Placement
 from refdist.reduction import reduce_axes
 from refdist.slices import IndexedSlices
@@ -71,6 +74,32 @@ class StrategyBase:
             return (value,)
         return tuple(_part(value, index) for index in range(self.num_replicas_in_sync))
 
+    def experimental_distribute_dataset(self, dataset: Any, options: InputOptions | None = None) -> DistributedDataset:
+        """Cut each global batch of a dataset into one piece for each replica."""
+        stage, own = stage_of(dataset)
+        return DistributedDataset(Splitting(stage, own, Placing(self._extended.plan, options), self._share()))
+
+    def distribute_datasets_from_function(
+        self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
+    ) -> DistributedDataset:
+        """Call a function once for each worker, and give each replica a whole batch of its dataset in each step."""
+        arguments.require_callable(dataset_fn)
+        return DistributedDataset(Dealing(dataset_fn, Placing(self._extended.plan, options), self._share()))
+
+    def experimental_distribute_datasets_from_function(
+        self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
+    ) -> DistributedDataset:
+        """Do the same under the older, deprecated name."""
+        warnings.warn(
+            "experimental_distribute_datasets_from_function is deprecated; use distribute_datasets_from_function.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.distribute_datasets_from_function(dataset_fn, options)
+
+    def _share(self) -> Share:
+        return Share(pipelines=1, index=0, replicas=self.num_replicas_in_sync)
+
     def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
         op = ReduceOp.of(reduce_op)
         extended = self._extended
@@ -106,6 +135,16 @@ class Strategy(StrategyBase):
         context.require_cross_replica(self, "gather()")
         with self.scope():
             return nest.map_structure(lambda leaf: self._extended.gather(leaf, axis), value)
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any) -> Dataset:
+        """Make a dataset of the rows of arrays. Deprecated: use tf.data.Dataset.from_tensor_slices."""
+        warnings.warn(
+            "experimental_make_numpy_dataset is deprecated and will be removed after 2020-09-30; use "
+            "tf.data.Dataset.from_tensor_slices.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return Dataset.from_tensor_slices(numpy_input)
 
     def experimental_distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         """Make a per-replica value by calling a function once for each replica."""

@@ -1,11 +1,17 @@
 """The v1 flavor of the strategies: what it adds, and what it relaxes."""
 
+import copy
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from refdist.collectives import CrossDeviceOps
-from refdist.enums import ReduceOp
+from refdist.data.dataset import Dataset
+from refdist.enums import InputReplicationMode, ReduceOp
 from refdist.extended import StrategyExtended
+from refdist.input_iterator import ConfigProto, EvenSplitting, InputIterator
+from refdist.options import InputContext
+from refdist.plan import Placement
 from refdist.strategies.central_storage import central_storage_plan
 from refdist.strategies.mirrored import mirrored_plan
 from refdist.strategies.one_device import one_device_plan
@@ -19,11 +25,59 @@ class StrategyV1(StrategyBase):
         """Combine a per-replica value over the replicas, and over an axis of each where one is given."""
         return self._reduce(reduce_op, value, axis)
 
+    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Dataset:
+        """Make a dataset of the rows of arrays; a session has a meaning in graphs only, of which there are none here."""
+        return Dataset.from_tensor_slices(numpy_input)
+
+    def make_dataset_iterator(self, dataset: Any) -> InputIterator:
+        """Divide the batches of a dataset evenly among the replicas.
+
+        DEPRECATED: this method is not available in TF 2.x.
+        """
+        return InputIterator(EvenSplitting(self.experimental_distribute_dataset(dataset), self.num_replicas_in_sync))
+
+    def make_input_fn_iterator(
+        self,
+        input_fn: Callable[[InputContext], Any],
+        replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER,
+    ) -> InputIterator:
+        """Give each replica a whole batch of the dataset that a function makes.
+
+        DEPRECATED: this method is not available in TF 2.x.
+        """
+        if replication_mode is not InputReplicationMode.PER_WORKER:
+            raise ValueError(
+                f"make_input_fn_iterator() got replication_mode={replication_mode!r}; expected InputReplicationMode.PER_WORKER, "
+                f"the only one there is. Leave it out."
+            )
+        return InputIterator(self.distribute_datasets_from_function(input_fn))
+
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
-        """Run a function on each replica, with the next input of an iterator where one is given."""
+        """Run a function on each replica, with the next input of an iterator where one is given.
+
+        DEPRECATED: this method is not available in TF 2.x. Please switch to using `run` instead.
+        """
+        if self._extended.plan.placement is Placement.CENTRAL:  # the page of this strategy alone has the notice
+            warnings.warn(
+                "experimental_run is deprecated and will be removed in a future version; it is not available in TF 2.x. Switch "
+                "to using `run` instead.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
         with self.scope():
             args = (input_iterator.get_next(),) if input_iterator is not None else ()
             return self.run(fn, args=args)
+
+    def update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
+        """Copy a configuration, with what this strategy needs: on one machine, nothing more.
+
+        DEPRECATED: this method is not available in TF 2.x.
+        """
+        if not isinstance(config_proto, ConfigProto):
+            raise TypeError(
+                f"update_config_proto() got a {type(config_proto).__name__}; expected a tf.compat.v1.ConfigProto. Pass one."
+            )
+        return copy.deepcopy(config_proto)
 
 
 class OneDeviceStrategyV1(StrategyV1):

@@ -55,7 +55,8 @@ class Tensor(np.ndarray):
         return f"<tf.Tensor: shape={self.shape}, dtype={dtype_name(self.dtype)}, numpy={numpy_text(self)}>"
 
     def __str__(self) -> str:
-        text = str(np.asarray(self)[()]) if self.dtype != object or self.ndim else repr(self.item())
+        # With commas between the numbers, as on the pages.
+        text = np.array2string(np.asarray(self), separator=", ") if self.ndim else numpy_text(self)
         return f"tf.Tensor({text}, shape={self.shape}, dtype={dtype_name(self.dtype)})"
 
     def __format__(self, spec: str) -> str:

@@ -22,10 +22,12 @@ LAYERS = [
     {"plan", "policies"},
     {"arguments", "creation"},
     {"extended", "reduction"},
+    {"spec", "errors", "records", "data"},
     {"strategy"},
     {"strategies"},
+    {"input_iterator"},
     {"surface_v1"},
-    {"ops", "module", "storage", "train", "saved_model", "config", "errors", "records", "io"},
+    {"ops", "module", "storage", "train", "saved_model", "config", "io"},
     {"distribute", "compat"},
 ]
 

@@ -31,6 +31,15 @@ FEATURES = frozenset(
 """Every word that a check may name in its needs; an implementation has some of them."""
 
 
+FEATURES_BUILT = frozenset({"core", "checkpoint", "data", "v1_iterators", "config_proto"})
+"""What refdist has on all its backends."""
+
+
+def stages_of(distributed: Any) -> list[str]:
+    """Return what refdist did to a dataset to distribute it."""
+    return importlib.import_module("refdist.data.distributed").stages_of(distributed)
+
+
 def _no_variables() -> Mapping[str, str]:
     return MappingProxyType({})
 

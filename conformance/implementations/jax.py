@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from conformance.implementations import LOCAL_KINDS, Implementation
+from conformance.implementations import FEATURES_BUILT, LOCAL_KINDS, Implementation, stages_of
 
 
 def _open() -> Any:
@@ -22,11 +22,12 @@ jax = Implementation(
     name="jax",
     open=_open,
     kinds=LOCAL_KINDS,
-    features=frozenset({"core", "checkpoint"}),
+    features=FEATURES_BUILT,
     gpus=0,
     cpus=8,
     why_no_machine="the devices of a JAX process are fixed when it starts",
     device=_device,
+    stages=stages_of,
     divergences=dict.fromkeys(
         ("REDUCE-19", "VALUES-07", "VALUES-17"),
         "tensors are JAX's own arrays, which print in JAX's own form; refdist prints them inside per-replica values only",

@@ -4,7 +4,7 @@ import importlib
 from contextlib import AbstractContextManager
 from typing import Any
 
-from conformance.implementations import LOCAL_KINDS, Implementation
+from conformance.implementations import FEATURES_BUILT, LOCAL_KINDS, Implementation, stages_of
 
 
 def virtual(backend: str) -> Implementation:
@@ -19,5 +19,5 @@ def virtual(backend: str) -> Implementation:
         return importlib.import_module("refdist").using(backend, gpus=gpus, cpus=cpus)
 
     return Implementation(
-        name=backend, open=open, kinds=LOCAL_KINDS, features=frozenset({"core", "checkpoint"}), machine=machine
+        name=backend, open=open, kinds=LOCAL_KINDS, features=FEATURES_BUILT, machine=machine, stages=stages_of
     )

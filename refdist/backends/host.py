@@ -34,7 +34,8 @@ class HostBackend:
         return _NOWHERE
 
     def put(self, array: Any, device: Device | None) -> Tensor:
-        return make(np.array(array, copy=True), device or self._devices[0])
+        value = np.asarray(array)
+        return make(value if _unchangeable(value) else np.array(value, copy=True), device or self._devices[0])
 
     def get(self, tensor: Tensor) -> np.ndarray[Any, Any]:
         return np.array(tensor, copy=True)
@@ -64,6 +65,15 @@ class HostBackend:
         for tensor in tensors[1:]:
             np.add(total, np.asarray(tensor), out=total)
         return total
+
+
+def _unchangeable(array: np.ndarray[Any, Any]) -> bool:
+    """Say whether nobody can change an array any more, so that it need not be copied."""
+    while type(array) in (np.ndarray, Tensor) and not array.flags.writeable:
+        if array.base is None:
+            return True
+        array = array.base  # pyright: ignore[reportAssignmentType]
+    return False
 
 
 def mean(total: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:

@@ -14,10 +14,12 @@ from refdist.context import (
     in_cross_replica_context,
     install_default,
 )
+from refdist.data.distributed import DistributedDataset, DistributedIterator
 from refdist.distribute import experimental
-from refdist.enums import ReduceOp
+from refdist.enums import InputReplicationMode, ReduceOp
 from refdist.extended import StrategyExtended
-from refdist.options import RunOptions, ValueContext
+from refdist.input_iterator import InputIterator
+from refdist.options import InputContext, InputOptions, RunOptions, ValueContext
 from refdist.strategies.default import default_strategy
 from refdist.strategies.mirrored import MirroredStrategy
 from refdist.strategies.one_device import OneDeviceStrategy
@@ -26,8 +28,14 @@ from refdist.values import DistributedValues
 
 __all__ = [
     "CrossDeviceOps",
+    "DistributedDataset",
+    "DistributedIterator",
     "DistributedValues",
     "HierarchicalCopyAllReduce",
+    "InputContext",
+    "InputIterator",
+    "InputOptions",
+    "InputReplicationMode",
     "MirroredStrategy",
     "NcclAllReduce",
     "OneDeviceStrategy",

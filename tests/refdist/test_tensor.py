@@ -33,7 +33,7 @@ def test_it_prints_as_the_pages_print_it(value, text):
 
 def test_its_short_form_is_that_of_print():
     assert "tf.Tensor(6.0, shape=(), dtype=float32)" == str(tensor(np.float32(6)))
-    assert "tf.Tensor([1. 2.], shape=(2,), dtype=float32)" == str(tensor(np.float32([1, 2])))
+    assert "tf.Tensor([1., 2.], shape=(2,), dtype=float32)" == str(tensor(np.float32([1, 2])))
 
 
 def test_a_number_can_be_formatted():

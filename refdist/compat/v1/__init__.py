@@ -2,5 +2,13 @@
 
 from refdist.compat.v1 import distribute
 from refdist.compat.v1.variables import enable_eager_execution, executing_eagerly, fixed_size_partitioner, get_variable
+from refdist.input_iterator import ConfigProto
 
-__all__ = ["distribute", "enable_eager_execution", "executing_eagerly", "fixed_size_partitioner", "get_variable"]
+__all__ = [
+    "ConfigProto",
+    "distribute",
+    "enable_eager_execution",
+    "executing_eagerly",
+    "fixed_size_partitioner",
+    "get_variable",
+]

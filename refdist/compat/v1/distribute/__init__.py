@@ -9,9 +9,10 @@ from refdist.context import (
     has_strategy,
     in_cross_replica_context,
 )
-from refdist.enums import ReduceOp
+from refdist.enums import InputReplicationMode, ReduceOp
 from refdist.extended import StrategyExtended
-from refdist.options import RunOptions
+from refdist.input_iterator import InputIterator
+from refdist.options import InputContext, RunOptions
 from refdist.strategy import experimental_set_strategy
 from refdist.surface_v1 import MirroredStrategyV1 as MirroredStrategy
 from refdist.surface_v1 import OneDeviceStrategyV1 as OneDeviceStrategy
@@ -20,6 +21,9 @@ from refdist.surface_v1 import StrategyV1 as Strategy
 __all__ = [
     "CrossDeviceOps",
     "HierarchicalCopyAllReduce",
+    "InputContext",
+    "InputIterator",
+    "InputReplicationMode",
     "MirroredStrategy",
     "NcclAllReduce",
     "OneDeviceStrategy",

@@ -1,0 +1,286 @@
+"""DistributedDataset: what a dataset becomes when each replica takes its part of it."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from refdist import nest
+from refdist.backend import host_device
+from refdist.data.dataset import Dataset
+from refdist.data.options import Options
+from refdist.data.position import Pass
+from refdist.data.sharding import autosharded, steps, whole_batch
+from refdist.data.sources import Loader
+from refdist.data.stage import Stage
+from refdist.device import Device, placed
+from refdist.errors import OutOfRangeError
+from refdist.options import InputContext, InputOptions
+from refdist.plan import Plan
+from refdist.spec import PerReplicaSpec, TensorSpec, batched, unbatched
+from refdist.tensor import make
+from refdist.values import PerReplica
+
+
+@dataclasses.dataclass(frozen=True)
+class Share:
+    """Which worker of how many this is, and how many replicas there are in all."""
+
+    pipelines: int
+    index: int
+    replicas: int
+
+
+class DistributedDataset:
+    """Delivers a per-replica value for each step; it can only be iterated over, and asked for its element_spec."""
+
+    def __init__(self, source: "Splitting | Dealing") -> None:
+        self._source = source
+
+    def __iter__(self) -> "DistributedIterator":
+        return DistributedIterator(self._source)
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of an element: one for each replica, where there are several."""
+        return self._source.element_spec
+
+
+class DistributedIterator:
+    """One loop over a distributed dataset; it can say where it is, and start there."""
+
+    def __init__(self, source: "Splitting | Dealing") -> None:
+        self._source = source
+        self._steps = source.steps(None)
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of an element."""
+        return self._source.element_spec
+
+    def __iter__(self) -> "DistributedIterator":
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._steps)
+
+    def get_next(self) -> Any:
+        """The next element, or an OutOfRangeError at the end."""
+        for element in self._steps:
+            return element
+        raise OutOfRangeError("The iterator is at its end; expected a further element. Make a new one with iter().")
+
+    def get_next_as_optional(self) -> "Optional":
+        """The next element in a box, which is empty at the end."""
+        return Optional(list(_first(self._steps)))
+
+    def state(self) -> dict[str, Any]:
+        """Say where the loop is, as data that JSON takes."""
+        return self._steps.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where a loop over the same data was, also on another number of replicas: nothing lost, nothing twice."""
+        self._steps = self._source.steps(state)
+
+
+class Optional:
+    """A value that may be missing."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+
+    def has_value(self) -> bool:
+        """Say whether there is one."""
+        return bool(self._values)
+
+    def get_value(self) -> Any:
+        """The value, or an OutOfRangeError."""
+        if not self._values:
+            raise OutOfRangeError("The box is empty; expected a value. Ask has_value() first.")
+        return self._values[0]
+
+
+class Placing:
+    """Puts the pieces of a step on the replicas' devices."""
+
+    def __init__(self, plan: Plan, options: InputOptions | None) -> None:
+        self.plan = plan
+        fetch = options is None or options.experimental_fetch_to_device is not False
+        host = host_device(plan.backend)
+        self._devices: tuple[Device, ...] = plan.devices if fetch else (host,) * len(plan.devices)
+
+    def place(self, pieces: Sequence[Any]) -> Any:
+        """One element of one step: bare for one replica, else a nest of per-replica values."""
+        put = self.plan.backend.put
+        if len(pieces) == 1:
+            return nest.map_structure(lambda leaf: _tensor(put, leaf, self._devices[0]), pieces[0])
+        if not nest.is_container(pieces[0]):
+            return PerReplica([_tensor(put, piece, d) for piece, d in zip(pieces, self._devices, strict=True)])
+        placed_pieces = [
+            nest.map_structure(lambda leaf, d=device: _tensor(put, leaf, d), piece)
+            for piece, device in zip(pieces, self._devices, strict=True)
+        ]
+        return nest.transpose(placed_pieces, PerReplica, AssertionError)
+
+    def spec(self, one: Any) -> Any:
+        """The spec of one element of one step."""
+        count = len(self.plan.devices)
+        return one if count == 1 else nest.map_structure(lambda leaf: PerReplicaSpec(*[leaf] * count), one)
+
+
+class Splitting:
+    """Cuts each global batch into the pieces of the replicas."""
+
+    def __init__(self, stage: Stage, policy: Options, placing: Placing, share: Share) -> None:
+        chosen = policy.experimental_distribute.auto_shard_policy
+        self._stage = autosharded(stage, chosen, share.pipelines, share.index)
+        self._placing, self._share = placing, share
+        self._whole = whole_batch(stage)
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of an element."""
+        spec = self._stage.spec()
+        if self._share.replicas == 1:
+            return spec
+        for leaf in nest.flatten(spec):
+            _require_batch(len(leaf.shape))
+        return self._placing.spec(batched(unbatched(spec), None))
+
+    def stages(self) -> list[str]:
+        """What is done to the dataset, for inspection."""
+        size = math.ceil(self._whole / self._share.replicas) if self._whole else "?"
+        shard = [f"shard({self._share.pipelines}, {self._share.index})"] if self._share.pipelines > 1 else []
+        return [f"rebatch({size})", *shard, f"prefetch({self._share.replicas})"]
+
+    def steps(self, state: dict[str, Any] | None) -> "_Steps":
+        """The elements of one loop."""
+        return _Steps(self._stage, state, self._cut)
+
+    def _cut(self, elements: Iterator[Any]) -> Iterator[Any]:
+        local = len(self._placing.plan.devices)
+        for batch in elements:
+            if self._share.replicas == 1:
+                yield self._placing.place([batch])
+                continue
+            leaves = nest.flatten(batch)
+            for leaf in leaves:
+                _require_batch(np.ndim(leaf))
+            size = len(leaves[0])
+            if any(len(leaf) != size for leaf in leaves):
+                raise ValueError(
+                    f"A batch has parts with {', '.join(str(len(leaf)) for leaf in leaves)} examples; expected the same number "
+                    f"in all of them. Batch them together."
+                )
+            self._whole = self._whole or size
+            for step in steps(size, self._whole, self._share.replicas, local):
+                yield self._placing.place([_piece(batch, start, stop) for start, stop in step])
+
+
+class Dealing:
+    """Gives each replica a whole batch of its worker's dataset in each step."""
+
+    def __init__(self, dataset_fn: Callable[[InputContext], Any], placing: Placing, share: Share) -> None:
+        given = InputContext(share.pipelines, share.index, share.replicas)
+        with placed(host_device(placing.plan.backend)):
+            made = dataset_fn(given)
+        if not isinstance(made, Dataset):
+            raise TypeError(
+                f"dataset_fn returned a {type(made).__name__} for input pipeline {share.index}; expected a tf.data.Dataset. "
+                f"Return the dataset itself."
+            )
+        self._stage, self._placing = made.stage, placing
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of an element."""
+        spec = self._stage.spec()
+        if len(self._placing.plan.devices) > 1:
+            spec = nest.map_structure(
+                lambda leaf: TensorSpec((None, *leaf.shape[1:]) if leaf.shape else (), leaf.dtype), spec
+            )
+        return self._placing.spec(spec)
+
+    def stages(self) -> list[str]:
+        """What is done to the dataset, for inspection."""
+        return [f"prefetch({len(self._placing.plan.devices)})"]
+
+    def steps(self, state: dict[str, Any] | None) -> "_Steps":
+        """The elements of one loop."""
+        return _Steps(self._stage, state, self._dealt)
+
+    def _dealt(self, elements: Iterator[Any]) -> Iterator[Any]:
+        local = len(self._placing.plan.devices)
+        while hand := [element for element, _ in zip(elements, range(local), strict=False)]:
+            while len(hand) < local:
+                hand.append(nest.map_structure(_emptied, hand[0]))
+            yield self._placing.place(hand)
+
+
+class _Steps:
+    """The steps of one loop, over a pass that knows its position."""
+
+    def __init__(
+        self, stage: Stage, state: dict[str, Any] | None, arrange: Callable[[Iterator[Any]], Iterator[Any]]
+    ) -> None:
+        self._pass = Pass(stage, state)
+        self._arranged = arrange(self._pass)
+
+    def __iter__(self) -> "_Steps":
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._arranged)
+
+    def state(self) -> dict[str, Any]:
+        return self._pass.state()
+
+
+def stage_of(dataset: Any) -> tuple[Stage, Options]:
+    """The pipeline of a dataset, or of anything else that delivers batches again and again."""
+    if isinstance(dataset, Dataset):
+        return dataset.stage, dataset.options()
+    if isinstance(dataset, DistributedDataset):
+        raise TypeError(
+            "A DistributedDataset was to be distributed again; expected a tf.data.Dataset. Distribute the original dataset."
+        )
+    return Loader(dataset), Options()
+
+
+def stages_of(distributed: DistributedDataset) -> list[str]:
+    """What was done to a dataset to distribute it: rebatch, shard, prefetch."""
+    return distributed._source.stages()  # pyright: ignore[reportPrivateUsage]
+
+
+def _first(steps: Iterator[Any]) -> Iterator[Any]:
+    for element in steps:
+        yield element
+        return
+
+
+def _tensor(put: Callable[[Any, Device], Any], leaf: Any, device: Device) -> Any:
+    array = leaf if type(leaf) is np.ndarray else np.asarray(leaf)
+    return make(array, device) if array.dtype.kind == "O" else put(array, device)
+
+
+def _piece(batch: Any, start: int, stop: int) -> Any:
+    return nest.map_structure(lambda leaf: leaf[start:stop], batch)
+
+
+def _emptied(leaf: Any) -> Any:
+    if np.ndim(leaf) == 0:
+        raise ValueError(
+            "The dataset ended in the middle of a step, and its elements have no batch dimension that could be empty for the "
+            "replicas that are left over; expected batches, or a multiple of the replicas. Use batch(), or take() a multiple."
+        )
+    return leaf[:0]
+
+
+def _require_batch(rank: int) -> None:
+    if rank == 0:
+        raise ValueError(
+            "A dataset of scalars was to be split over several replicas; expected batches of the global batch size. Call "
+            "batch() on it, or use distribute_datasets_from_function, which splits nothing."
+        )

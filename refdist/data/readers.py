@@ -1,0 +1,154 @@
+"""Datasets that are read from files."""
+
+import gzip
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from refdist.data.dataset import Dataset
+from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Stage
+from refdist.errors import DataLossError
+from refdist.records import TFRecordOptions, masked_checksum
+from refdist.spec import TensorSpec
+
+_HEADER = struct.Struct("<QI")
+_FOOTER = struct.Struct("<I")
+
+
+class Reader(Stage):
+    """Reads files one after the other; nothing is opened before it is wanted."""
+
+    name = "ReaderDataset"
+
+    def __init__(self, files: Sequence[str], compression: str) -> None:
+        super().__init__()
+        self.files, self._compression = tuple(files), compression
+
+    def spec(self) -> Any:
+        return TensorSpec((), object)
+
+    def each(self, iteration: Iteration) -> Iterator[Any]:
+        for name in self.files:
+            try:
+                with _opened(name, self._compression) as file:
+                    for record in self.records(file, name):
+                        yield np.array(record, dtype=object)
+            except FileNotFoundError as error:
+                raise FileNotFoundError(
+                    f"The file {name!r} does not exist; expected a file to read. Correct its name."
+                ) from error
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise DataLossError(
+                    f"The file {name!r} is damaged ({error}); expected a complete file compressed with "
+                    f"{self._compression or 'nothing'}. Write it again, or correct compression_type."
+                ) from error
+
+    def records(self, file: BinaryIO, name: str) -> Iterator[bytes]:
+        """The records of one open file."""
+        raise NotImplementedError
+
+    def cardinality(self) -> int:
+        return UNKNOWN_CARDINALITY
+
+    def sharded(self, count: int, index: int) -> "Reader":
+        """The same for every count-th file only."""
+        copy = self.over()
+        assert isinstance(copy, Reader)
+        copy.files = self.files[index::count]
+        return copy
+
+
+class Lines(Reader):
+    """The lines of text files, without their ends."""
+
+    name = "TextLineDataset"
+
+    def records(self, file: BinaryIO, name: str) -> Iterator[bytes]:
+        for line in file:
+            yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+class Records(Reader):
+    """The records of files that `tf.io.TFRecordWriter` wrote, each with its checksums verified."""
+
+    name = "TFRecordDataset"
+
+    def records(self, file: BinaryIO, name: str) -> Iterator[bytes]:
+        offset = 0
+        while header := file.read(_HEADER.size):
+            if len(header) < _HEADER.size:
+                raise _lost(name, offset, "its header is cut off")
+            length, checksum = _HEADER.unpack(header)
+            if masked_checksum(header[:8]) != checksum:
+                raise _lost(name, offset, "the checksum of its length is wrong")
+            data, footer = file.read(length), file.read(_FOOTER.size)
+            if len(data) < length or len(footer) < _FOOTER.size:
+                raise _lost(name, offset, f"of {length} bytes only {len(data)} are there")
+            if masked_checksum(data) != _FOOTER.unpack(footer)[0]:
+                raise _lost(name, offset, "the checksum of its data is wrong")
+            offset += _HEADER.size + length + _FOOTER.size
+            yield data
+
+
+class TextLineDataset(Dataset):
+    """The lines of one or more text files."""
+
+    def __init__(self, filenames: Any, compression_type: str | None = None, **options: Any) -> None:
+        super().__init__(Lines(_names(filenames), TFRecordOptions(compression_type).compression_type))
+
+
+class TFRecordDataset(Dataset):
+    """The records of one or more TFRecord files."""
+
+    def __init__(self, filenames: Any, compression_type: str | None = None, **options: Any) -> None:
+        super().__init__(Records(_names(filenames), TFRecordOptions(compression_type).compression_type))
+
+
+def _names(filenames: Any) -> list[str]:
+    if isinstance(filenames, Dataset):
+        filenames = list(filenames.as_numpy_iterator())
+    if isinstance(filenames, (str, bytes, os.PathLike)):
+        filenames = [filenames]
+    values = filenames.ravel().tolist() if isinstance(filenames, np.ndarray) else list(filenames)
+    return [os.fsdecode(value.item() if isinstance(value, np.ndarray) else value) for value in values]
+
+
+def _opened(name: str, compression: str) -> Any:
+    if compression == "GZIP":
+        return gzip.open(name, "rb")
+    file = open(name, "rb")  # noqa: SIM115
+    return file if not compression else _Inflated(file)
+
+
+class _Inflated:
+    """A file that is decompressed while it is read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._inflate, self._buffer = file, zlib.decompressobj(), b""
+
+    def read(self, size: int) -> bytes:
+        while len(self._buffer) < size and (piece := self._file.read(1 << 16)):
+            self._buffer += self._inflate.decompress(piece)
+        taken, self._buffer = self._buffer[:size], self._buffer[size:]
+        return taken
+
+    def __iter__(self) -> Iterator[bytes]:
+        whole = self._buffer + self._inflate.decompress(self._file.read())
+        return iter(whole.splitlines(keepends=True))
+
+    def __enter__(self) -> "_Inflated":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._file.close()
+
+
+def _lost(name: str, offset: int, why: str) -> DataLossError:
+    return DataLossError(
+        f"The record at byte {offset} of {name!r} is damaged: {why}; expected a complete record. The records before it were "
+        f"delivered; write the file again."
+    )

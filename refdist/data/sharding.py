@@ -1,0 +1,87 @@
+"""Who reads what: pure arithmetic on batch sizes, and the sharing out of files and elements among workers."""
+
+import warnings
+from collections.abc import Callable
+
+from refdist.data.batching import Batch
+from refdist.data.options import SHARD_HINT, AutoShardPolicy
+from refdist.data.readers import Reader
+from refdist.data.sources import FileNames
+from refdist.data.stage import Stage
+from refdist.data.transforms import Shard
+
+Cut = tuple[int, int]
+
+
+def steps(batch: int, whole: int, replicas: int, local: int) -> list[list[Cut]]:
+    """Cut one batch into the pieces of a worker's replicas, step by step, as (start, stop).
+
+    A piece has the per-replica size of a whole batch, so a last batch of 6 of 8 on two replicas becomes 4 and 2; where
+    nothing is left, a replica gets an empty piece.
+
+    >>> steps(batch=6, whole=8, replicas=2, local=2)
+    [[(0, 4), (4, 6)]]
+    >>> steps(batch=4, whole=4, replicas=3, local=3)
+    [[(0, 2), (2, 4), (4, 4)]]
+    """
+    piece = -(-max(batch, whole) // replicas)
+    cuts = [(start, min(start + piece, batch)) for start in range(0, batch, piece)] or [(0, 0)]
+    cuts += [(batch, batch)] * (-len(cuts) % local)
+    return [cuts[index : index + local] for index in range(0, len(cuts), local)]
+
+
+def whole_batch(stage: Stage) -> int | None:
+    """The global batch size that a pipeline was given, where it ends in batches."""
+    while stage.one_to_one:
+        stage = stage.inputs[0]
+    return stage.size if isinstance(stage, Batch) else None
+
+
+def autosharded(stage: Stage, policy: AutoShardPolicy, count: int, index: int) -> Stage:
+    """One worker's part of a pipeline: of its files, or else of its elements, by the policy."""
+    if count == 1 or policy is AutoShardPolicy.OFF:
+        return stage
+    files = [one for one in stage.walk() if isinstance(one, (Reader, FileNames))]
+    if policy is AutoShardPolicy.HINT:
+        return replaced(stage, lambda one: _hinted(one, count, index))
+    if policy is AutoShardPolicy.FILE or (policy is AutoShardPolicy.AUTO and files):
+        _require_files(files, count)
+        return replaced(stage, lambda one: _by_file(one, count, index))
+    if policy is AutoShardPolicy.AUTO:
+        warnings.warn(
+            f"The dataset does not come from files, so each of the {count} workers reads all of it and keeps its part of the "
+            f"elements. Set auto_shard_policy to DATA to say that this is meant, or to OFF to give all data to all workers.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return Shard(stage, count, index)
+
+
+def replaced(stage: Stage, change: Callable[[Stage], Stage]) -> Stage:
+    """The same pipeline with some of its stages changed."""
+    return change(stage.over(*(replaced(one, change) for one in stage.inputs)))
+
+
+def _by_file(stage: Stage, count: int, index: int) -> Stage:
+    if isinstance(stage, Reader):
+        return stage.sharded(count, index)
+    return Shard(stage, count, index) if isinstance(stage, FileNames) else stage
+
+
+def _hinted(stage: Stage, count: int, index: int) -> Stage:
+    return Shard(stage.inputs[0], count, index) if isinstance(stage, Shard) and stage.shards == SHARD_HINT else stage
+
+
+def _require_files(files: list[Reader | FileNames], count: int) -> None:
+    if not files:
+        raise ValueError(
+            "The dataset does not come from files, but its auto_shard_policy is FILE; expected a TFRecordDataset, a "
+            "TextLineDataset or list_files. Use the policy DATA."
+        )
+    for one in files:
+        number = len(one.files) if isinstance(one, Reader) else one.cardinality()
+        if number < count:
+            raise ValueError(
+                f"The dataset has {number} files for {count} workers; expected at least one file for each worker. Write more "
+                f"files, or set auto_shard_policy to DATA or OFF."
+            )

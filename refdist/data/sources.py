@@ -1,0 +1,228 @@
+"""Where elements come from: arrays, counting, functions, and other people's loaders."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from typing import Any
+
+import numpy as np
+
+from refdist import nest
+from refdist.convert import to_array
+from refdist.data.rows import Block, Rows
+from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Stage
+from refdist.spec import TensorSpec, common, spec_of, unbatched
+
+
+def frozen(value: Any) -> np.ndarray[Any, Any]:
+    """A copy of a value as an array that nobody can change."""
+    array = np.array(to_array(value), copy=True)
+    array.setflags(write=False)
+    return array
+
+
+def arrays_of(value: Any) -> Any:
+    """A nest of tuples and dicts with arrays as leaves; a list is one array, as datasets have it."""
+    if isinstance(value, Mapping):
+        return {key: arrays_of(part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        parts = [arrays_of(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return frozen(value)
+
+
+class TensorSlices(Stage):
+    """The rows of arrays."""
+
+    name = "TensorSliceDataset"
+
+    def __init__(self, tensors: Any) -> None:
+        super().__init__()
+        self._arrays = arrays_of(tensors)
+        leaves = nest.flatten(self._arrays)
+        if not leaves:
+            raise ValueError("from_tensor_slices() got an empty nest; expected at least one array. Pass the data.")
+        for leaf in leaves:
+            if leaf.ndim == 0 or len(leaf) != len(leaves[0] if leaves[0].ndim else [0]):
+                raise ValueError(
+                    f"from_tensor_slices() got arrays of shape {', '.join(str(one.shape) for one in leaves)}; expected the same "
+                    f"first dimension in all of them. Use from_tensors() for a single element."
+                )
+        self._count = len(leaves[0])
+        self._single = leaves[0] if leaves[0] is self._arrays else None
+
+    def spec(self) -> Any:
+        return unbatched(spec_of(self._arrays))
+
+    def rows(self, iteration: Iteration) -> Rows:
+        return Rows(self._take, lambda: iter([range(self._count)] if self._count else []))
+
+    def cardinality(self) -> int:
+        return self._count
+
+    def _take(self, block: Block) -> Any:
+        index = slice_of(block)
+        if self._single is not None:
+            return sealed(self._single[index])
+        return nest.map_structure(lambda array: sealed(array[index]), self._arrays)
+
+
+class Tensors(Stage):
+    """One element."""
+
+    name = "TensorDataset"
+
+    def __init__(self, tensors: Any) -> None:
+        super().__init__()
+        self._element = arrays_of(tensors)
+
+    def spec(self) -> Any:
+        return spec_of(self._element)
+
+    def rows(self, iteration: Iteration) -> Rows:
+        def take(block: Block) -> Any:
+            count = len(block)
+            return nest.map_structure(lambda array: np.broadcast_to(array, (count, *array.shape)), self._element)
+
+        return Rows(take, lambda: iter([range(1)]))
+
+    def cardinality(self) -> int:
+        return 1
+
+
+class Range(Stage):
+    """Counts."""
+
+    name = "RangeDataset"
+
+    def __init__(self, numbers: range, dtype: Any) -> None:
+        super().__init__()
+        self._numbers, self._dtype = numbers, np.dtype(dtype)
+
+    def spec(self) -> Any:
+        return TensorSpec((), self._dtype)
+
+    def rows(self, iteration: Iteration) -> Rows:
+        return Rows(self._take, lambda: iter([range(len(self._numbers))] if self._numbers else []))
+
+    def cardinality(self) -> int:
+        return len(self._numbers)
+
+    def _take(self, block: Block) -> Any:
+        start, step = self._numbers.start, self._numbers.step
+        if isinstance(block, range):
+            first, stride = start + step * block.start, step * block.step
+            return sealed(np.arange(first, first + stride * len(block), stride, dtype=self._dtype))
+        return sealed((start + step * block).astype(self._dtype))
+
+
+class Generated(Stage):
+    """What a function that returns an iterator delivers, converted and compared with what was promised."""
+
+    name = "FlatMapDataset"
+
+    def __init__(self, generator: Callable[..., Iterable[Any]], args: tuple[Any, ...], spec: Any) -> None:
+        super().__init__()
+        self._generator, self._args, self._spec = generator, args, spec
+
+    def spec(self) -> Any:
+        if self._spec is None:
+            self._spec = self._looked_at()
+        return self._spec
+
+    def each(self, iteration: Iteration) -> Iterator[Any]:
+        for index, element in enumerate(self._generator(*self._args)):
+            arrays = element_of(element)
+            if self._spec is not None:
+                arrays = _promised(arrays, self._spec, index)
+            yield arrays
+
+    def cardinality(self) -> int:
+        return UNKNOWN_CARDINALITY
+
+    def _looked_at(self) -> Any:
+        """The spec of the first two elements; sizes in which they differ are unknown."""
+        seen: list[Any] = []
+        for element in self._generator(*self._args):
+            seen.append(spec_of(element_of(element)))
+            if len(seen) == 2:
+                return common(seen[0], seen[1])
+        if not seen:
+            raise ValueError(
+                "The data are empty, so that nothing is known of their elements; expected at least one. Give an output_signature."
+            )
+        return seen[0]
+
+
+class Loader(Generated):
+    """Batches that another library delivers: anything that can be iterated over again and again."""
+
+    name = "LoaderDataset"
+
+    def __init__(self, loader: Any) -> None:
+        if isinstance(loader, Iterator):
+            raise TypeError(
+                f"The data are a {type(loader).__name__}, which can be iterated over once; expected a dataset, a list, or a "
+                f"function that returns a new iterator. Wrap it: lambda: make_iterator()."
+            )
+        if not callable(loader) and not hasattr(loader, "__iter__"):
+            raise TypeError(
+                f"The data are a {type(loader).__name__}; expected a tf.data.Dataset, or something that can be iterated over, "
+                f"such as a list of batches. Make a dataset with tf.data.Dataset.from_tensor_slices()."
+            )
+        super().__init__(_again(loader), (), None)
+        self._length = len(loader) if isinstance(loader, Sized) else UNKNOWN_CARDINALITY
+
+    def cardinality(self) -> int:
+        return self._length
+
+
+def _again(loader: Any) -> Callable[[], Iterable[Any]]:
+    return loader if callable(loader) else lambda: loader
+
+
+def element_of(value: Any) -> Any:
+    """One element as a nest of arrays; tuples and dicts are nests, lists are arrays."""
+    if isinstance(value, Mapping):
+        return {key: element_of(part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        parts = [element_of(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value if isinstance(value, np.ndarray) and value.dtype != object else to_array(value)
+
+
+def slice_of(block: Block) -> Any:
+    """A block as something that indexes an array: a slice, which costs nothing, where the block is a range."""
+    if not isinstance(block, range):
+        return block
+    stop = block.stop if block.stop >= 0 else None
+    return slice(block.start, stop, block.step)
+
+
+def sealed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same array, closed for changes."""
+    array.setflags(write=False)
+    return array
+
+
+def _promised(element: Any, spec: Any, index: int) -> Any:
+    """An element in the promised dtypes, or an error that says which one breaks the promise."""
+    try:
+        nest.assert_same_structure(spec, element)
+        arrays = nest.map_structure(lambda leaf, array: to_array(array, leaf.dtype), spec, element)
+        fits = all(s.is_compatible_with(a) for s, a in zip(nest.flatten(spec), nest.flatten(arrays), strict=True))
+    except (ValueError, TypeError) as error:
+        raise TypeError(
+            f"Element {index} of the generator is {spec_of(element)}; expected {spec}, as promised. Correct the generator or "
+            f"its output_signature."
+        ) from error
+    if not fits:
+        raise TypeError(
+            f"Element {index} of the generator is {spec_of(element)}; expected {spec}, as promised. Correct the generator or its "
+            f"output_signature."
+        )
+    return arrays
+
+
+class FileNames(TensorSlices):
+    """Names of files; several workers share them out."""
+
+    name = "ListFilesDataset"

@@ -1,0 +1,153 @@
+"""What every stage of a dataset offers to the stage after it, and what one iteration keeps."""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import optree
+
+from refdist.data.rows import Block, Rows, chunks, skipped
+
+INFINITE_CARDINALITY = -1
+UNKNOWN_CARDINALITY = -2
+_BLOCK = 4096  # rows that are taken at once when elements are wanted one by one
+
+
+class Mixing(Protocol):
+    """What a shuffle stage tells an iteration."""
+
+    seed: int
+    reshuffle: bool
+    passes: "itertools.count[int]"
+
+
+@dataclasses.dataclass
+class Draws:
+    """From which numbers one shuffle draws in one pass: its seed, the number of the pass, and the turn in it."""
+
+    seed: int
+    number: int
+    turn: int = 0
+
+
+class Iteration:
+    """One pass over a dataset: what its shuffles draw from, and how far it has come."""
+
+    def __init__(self) -> None:
+        self.consumed = 0  # elements that the anchor has delivered
+        self.anchor: Stage | None = None  # the stage whose elements are counted
+        self._draws: dict[int, Draws] = {}
+
+    def count(self, stage: "Stage", elements: int) -> None:
+        """Note that a stage has delivered elements, if it is the one that counts."""
+        if stage is self.anchor:
+            self.consumed += elements
+
+    def enter(self, shuffle: Mixing, known: Sequence[int] | None) -> Draws:
+        """Start a shuffle: as a pass that is continued did, or anew."""
+        draws = Draws(*known) if known else Draws(shuffle.seed, next(shuffle.passes) if shuffle.reshuffle else 0)
+        self._draws[id(shuffle)] = draws
+        return draws
+
+    def generator(self, shuffle: Mixing) -> np.random.Generator:
+        """The random numbers for the next time that a shuffle mixes its elements."""
+        draws = self._draws.get(id(shuffle)) or self.enter(shuffle, None)
+        numbers = np.random.default_rng([draws.seed, draws.number, draws.turn])
+        draws.turn += shuffle.reshuffle
+        return numbers
+
+
+class Stage:
+    """One step of a pipeline over nests of numpy arrays."""
+
+    name = "Dataset"
+    one_to_one = False  # whether each element comes from one element of the input, in order
+
+    def __init__(self, *inputs: "Stage") -> None:
+        self.inputs = inputs
+
+    def spec(self) -> Any:
+        """The spec of an element."""
+        return self.inputs[0].spec()
+
+    def elements(self, iteration: Iteration) -> Iterator[Any]:
+        """Deliver the elements of one pass."""
+        rows = self.rows(iteration)
+        return _one_by_one(rows) if rows is not None else self.each(iteration)
+
+    def each(self, iteration: Iteration) -> Iterator[Any]:
+        """Deliver the elements one by one, where they cannot be seen as rows."""
+        return self.inputs[0].elements(iteration)
+
+    def rows(self, iteration: Iteration) -> Rows | None:
+        """The elements as rows of arrays, where they can be seen so."""
+        return None
+
+    def cardinality(self) -> int:
+        """How many elements there are; -1 without end, -2 unknown."""
+        return self.inputs[0].cardinality()
+
+    def over(self, *inputs: "Stage") -> "Stage":
+        """The same step over other inputs."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.inputs = inputs
+        return copy
+
+    def anchor(self) -> "Stage":
+        """The stage that is counted to save a position."""
+        return self.inputs[0].anchor() if self.one_to_one else self
+
+    def resumed(self, consumed: int) -> "Stage":
+        """The rest of the elements, after so many of the anchor's."""
+        if self.one_to_one:
+            return self.over(self.inputs[0].resumed(consumed))
+        return Skip(self, consumed) if consumed else self
+
+    def walk(self) -> Iterator["Stage"]:
+        """This stage and all before it, the nearest first."""
+        yield self
+        for stage in self.inputs:
+            yield from stage.walk()
+
+
+class Skip(Stage):
+    """Leaves out the first elements; a count below 0 leaves out all."""
+
+    name = "SkipDataset"
+
+    def __init__(self, stage: Stage, count: int) -> None:
+        super().__init__(stage)
+        self.skip_count = count
+
+    def rows(self, iteration: Iteration) -> Rows | None:
+        rows = self.inputs[0].rows(iteration)
+        return rows and rows.with_blocks(lambda: skipped(rows.blocks(), self.skip_count))
+
+    def each(self, iteration: Iteration) -> Iterator[Any]:
+        for index, element in enumerate(self.inputs[0].elements(iteration)):
+            if 0 <= self.skip_count <= index:
+                yield element
+
+    def cardinality(self) -> int:
+        total = self.inputs[0].cardinality()
+        if self.skip_count < 0:
+            return 0
+        return max(0, total - self.skip_count) if total >= 0 else total
+
+
+def _one_by_one(rows: Rows) -> Iterator[Any]:
+    for block in chunks(rows.blocks(), _BLOCK):
+        yield from split(rows.take(block), block)
+
+
+def split(batch: Any, block: Block) -> Iterator[Any]:
+    """The rows of a batch."""
+    leaves, shape = optree.tree_flatten(batch, none_is_leaf=True)
+    if len(leaves) == 1 and leaves[0] is batch:
+        yield from (batch[index] for index in range(len(block)))
+        return
+    for index in range(len(block)):
+        yield optree.tree_unflatten(shape, [leaf[index] for leaf in leaves])
