@@ -4,7 +4,7 @@ import gzip
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -22,11 +22,16 @@ _FOOTER = struct.Struct("<I")
 class Reader(Stage):
     """Reads files one after the other; nothing is opened before it is wanted."""
 
-    name = "ReaderDataset"
-
-    def __init__(self, files: Sequence[str], compression: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        files: Sequence[str],
+        compression: str | None,
+        records: Callable[[BinaryIO, str], Iterator[bytes]],
+    ) -> None:
         super().__init__()
-        self.files, self._compression = tuple(files), compression
+        self.name, self.files, self._records = name, tuple(files), records
+        self._compression = TFRecordOptions(compression).compression_type
 
     def spec(self) -> Any:
         return TensorSpec((), object)
@@ -35,7 +40,7 @@ class Reader(Stage):
         for name in self.files:
             try:
                 with _opened(name, self._compression) as file:
-                    for record in self.records(file, name):
+                    for record in self._records(file, name):
                         yield np.array(record, dtype=object)
             except FileNotFoundError as error:
                 raise FileNotFoundError(
@@ -46,10 +51,6 @@ class Reader(Stage):
                     f"The file {name!r} is damaged ({error}); expected a complete file compressed with "
                     f"{self._compression or 'nothing'}. Write it again, or correct compression_type."
                 ) from error
-
-    def records(self, file: BinaryIO, name: str) -> Iterator[bytes]:
-        """The records of one open file."""
-        raise NotImplementedError
 
     def cardinality(self) -> int:
         return UNKNOWN_CARDINALITY
@@ -62,50 +63,42 @@ class Reader(Stage):
         return copy
 
 
-class Lines(Reader):
-    """The lines of text files, without their ends."""
-
-    name = "TextLineDataset"
-
-    def records(self, file: BinaryIO, name: str) -> Iterator[bytes]:
-        for line in file:
-            yield line.removesuffix(b"\n").removesuffix(b"\r")
-
-
-class Records(Reader):
-    """The records of files that `tf.io.TFRecordWriter` wrote, each with its checksums verified."""
-
-    name = "TFRecordDataset"
-
-    def records(self, file: BinaryIO, name: str) -> Iterator[bytes]:
-        offset = 0
-        while header := file.read(_HEADER.size):
-            if len(header) < _HEADER.size:
-                raise _lost(name, offset, "its header is cut off")
-            length, checksum = _HEADER.unpack(header)
-            if masked_checksum(header[:8]) != checksum:
-                raise _lost(name, offset, "the checksum of its length is wrong")
-            data, footer = file.read(length), file.read(_FOOTER.size)
-            if len(data) < length or len(footer) < _FOOTER.size:
-                raise _lost(name, offset, f"of {length} bytes only {len(data)} are there")
-            if masked_checksum(data) != _FOOTER.unpack(footer)[0]:
-                raise _lost(name, offset, "the checksum of its data is wrong")
-            offset += _HEADER.size + length + _FOOTER.size
-            yield data
-
-
 class TextLineDataset(Dataset):
     """The lines of one or more text files."""
 
     def __init__(self, filenames: Any, compression_type: str | None = None, **options: Any) -> None:
-        super().__init__(Lines(_names(filenames), TFRecordOptions(compression_type).compression_type))
+        super().__init__(Reader("TextLineDataset", _names(filenames), compression_type, _lines))
 
 
 class TFRecordDataset(Dataset):
     """The records of one or more TFRecord files."""
 
     def __init__(self, filenames: Any, compression_type: str | None = None, **options: Any) -> None:
-        super().__init__(Records(_names(filenames), TFRecordOptions(compression_type).compression_type))
+        super().__init__(Reader("TFRecordDataset", _names(filenames), compression_type, _records))
+
+
+def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
+    """The lines of a text file, without their ends."""
+    for line in file:
+        yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def _records(file: BinaryIO, name: str) -> Iterator[bytes]:
+    """The records that `tf.io.TFRecordWriter` wrote, each with its checksums verified."""
+    offset = 0
+    while header := file.read(_HEADER.size):
+        if len(header) < _HEADER.size:
+            raise _lost(name, offset, "its header is cut off")
+        length, checksum = _HEADER.unpack(header)
+        if masked_checksum(header[:8]) != checksum:
+            raise _lost(name, offset, "the checksum of its length is wrong")
+        data, footer = file.read(length), file.read(_FOOTER.size)
+        if len(data) < length or len(footer) < _FOOTER.size:
+            raise _lost(name, offset, f"of {length} bytes only {len(data)} are there")
+        if masked_checksum(data) != _FOOTER.unpack(footer)[0]:
+            raise _lost(name, offset, "the checksum of its data is wrong")
+        offset += _HEADER.size + length + _FOOTER.size
+        yield data
 
 
 def _names(filenames: Any) -> list[str]:

@@ -176,7 +176,9 @@ class Loader(Generated):
 
 
 def _again(loader: Any) -> Callable[[], Iterable[Any]]:
-    return loader if callable(loader) else lambda: loader
+    if callable(loader):
+        return loader  # pyright: ignore[reportReturnType]
+    return lambda: loader
 
 
 def element_of(value: Any) -> Any:
