@@ -69,11 +69,10 @@ class HostBackend:
 
 def _unchangeable(array: np.ndarray[Any, Any]) -> bool:
     """Say whether nobody can change an array any more, so that it need not be copied."""
-    while type(array) in (np.ndarray, Tensor) and not array.flags.writeable:
-        if array.base is None:
-            return True
-        array = array.base  # pyright: ignore[reportAssignmentType]
-    return False
+    if array.flags.writeable:
+        return False
+    base = array.base
+    return base is None or (isinstance(base, np.ndarray) and base.base is None and not base.flags.writeable)
 
 
 def mean(total: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:

@@ -165,15 +165,7 @@ class Splitting:
             if self._share.replicas == 1:
                 yield self._placing.place([batch])
                 continue
-            leaves = nest.flatten(batch)
-            for leaf in leaves:
-                _require_batch(np.ndim(leaf))
-            size = len(leaves[0])
-            if any(len(leaf) != size for leaf in leaves):
-                raise ValueError(
-                    f"A batch has parts with {', '.join(str(len(leaf)) for leaf in leaves)} examples; expected the same number "
-                    f"in all of them. Batch them together."
-                )
+            size = _size(batch)
             self._whole = self._whole or size
             for step in steps(size, self._whole, self._share.replicas, local):
                 yield self._placing.place([_piece(batch, start, stop) for start, stop in step])
@@ -265,7 +257,21 @@ def _tensor(put: Callable[[Any, Device], Any], leaf: Any, device: Device) -> Any
     return make(array, device) if array.dtype.kind == "O" else put(array, device)
 
 
+def _size(batch: Any) -> int:
+    leaves = nest.flatten(batch)
+    for leaf in leaves:
+        _require_batch(np.ndim(leaf))
+    if any(len(leaf) != len(leaves[0]) for leaf in leaves):
+        raise ValueError(
+            f"A batch has parts with {', '.join(str(len(leaf)) for leaf in leaves)} examples; expected the same number in all "
+            f"of them. Batch them together."
+        )
+    return len(leaves[0])
+
+
 def _piece(batch: Any, start: int, stop: int) -> Any:
+    if type(batch) is np.ndarray:
+        return batch[start:stop]
     return nest.map_structure(lambda leaf: leaf[start:stop], batch)
 
 

@@ -1,5 +1,6 @@
 """Who reads what: pure arithmetic on batch sizes, and the sharing out of files and elements among workers."""
 
+import functools
 import warnings
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ from refdist.data.transforms import Shard
 Cut = tuple[int, int]
 
 
+@functools.lru_cache(maxsize=256)
 def steps(batch: int, whole: int, replicas: int, local: int) -> list[list[Cut]]:
     """Cut one batch into the pieces of a worker's replicas, step by step, as (start, stop).
 
