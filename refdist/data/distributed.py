@@ -1,6 +1,7 @@
 """DistributedDataset: what a dataset becomes when each replica takes its part of it."""
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -205,7 +206,7 @@ class Dealing:
 
     def _dealt(self, elements: Iterator[Any]) -> Iterator[Any]:
         local = len(self._placing.plan.devices)
-        while hand := [element for element, _ in zip(elements, range(local), strict=False)]:
+        while hand := list(itertools.islice(elements, local)):
             while len(hand) < local:
                 hand.append(nest.map_structure(_emptied, hand[0]))
             yield self._placing.place(hand)

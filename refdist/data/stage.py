@@ -147,7 +147,12 @@ def split(batch: Any, block: Block) -> Iterator[Any]:
     """The rows of a batch."""
     leaves, shape = optree.tree_flatten(batch, none_is_leaf=True)
     if len(leaves) == 1 and leaves[0] is batch:
-        yield from (batch[index] for index in range(len(block)))
+        yield from (_row(batch, index) for index in range(len(block)))
         return
     for index in range(len(block)):
-        yield optree.tree_unflatten(shape, [leaf[index] for leaf in leaves])
+        yield optree.tree_unflatten(shape, [_row(leaf, index) for leaf in leaves])
+
+
+def _row(leaf: Any, index: int) -> Any:
+    row = leaf[index]
+    return np.array(row, dtype=object) if isinstance(row, bytes) else row  # else numpy would give it a length

@@ -1,0 +1,244 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as generators
+
+import refdist as tf
+from refdist.tensor import Tensor
+
+Dataset = tf.data.Dataset
+small = generators.integers(0, 12)
+counts = generators.integers(1, 5)
+
+
+def plain(dataset):
+    return [np.asarray(element).tolist() for element in dataset.as_numpy_iterator()]
+
+
+@given(n=small, size=counts, drop=generators.booleans())
+def test_batches_are_consecutive_pieces(n, size, drop):
+    expected = [list(range(start, min(start + size, n))) for start in range(0, n, size)]
+    if drop:
+        expected = [batch for batch in expected if len(batch) == size]
+
+    assert expected == plain(Dataset.range(n).batch(size, drop_remainder=drop))
+
+
+OPERATIONS = {
+    "take": (lambda d, k: d.take(k), lambda items, k: items[:k]),
+    "skip": (lambda d, k: d.skip(k), lambda items, k: items[k:]),
+    "shard": (lambda d, k: d.shard(k + 1, k // 2), lambda items, k: items[k // 2 :: k + 1]),
+    "repeat": (lambda d, k: d.repeat(k), lambda items, k: items * k),
+    "rebatch": (lambda d, k: d.batch(k + 1).unbatch(), lambda items, k: items),
+    "cache": (lambda d, k: d.cache(), lambda items, k: items),
+    "prefetch": (lambda d, k: d.prefetch(k), lambda items, k: items),
+    "concatenate": (lambda d, k: d.concatenate(Dataset.range(k)), lambda items, k: items + list(range(k))),
+    "map": (lambda d, k: d.map(lambda x: x + k), lambda items, k: [item + k for item in items]),
+    "parallel map": (
+        lambda d, k: d.map(lambda x: x + k, num_parallel_calls=3),
+        lambda items, k: [i + k for i in items],
+    ),
+    "filter": (
+        lambda d, k: d.filter(lambda x: x % (k + 1) == 0),
+        lambda items, k: [i for i in items if i % (k + 1) == 0],
+    ),
+    "flat_map": (
+        lambda d, k: d.flat_map(lambda x: Dataset.range(int(x) % 3)),
+        lambda items, k: [j for i in items for j in range(i % 3)],
+    ),
+    "enumerate": (lambda d, k: d.enumerate(k).map(lambda i, x: i), lambda items, k: list(range(k, k + len(items)))),
+}
+chains = generators.lists(
+    generators.tuples(generators.sampled_from(sorted(OPERATIONS)), generators.integers(0, 4)), max_size=4
+)
+
+
+@given(n=small, chain=chains)
+def test_any_chain_of_stages_equals_the_same_on_a_list(n, chain):
+    dataset, items = Dataset.range(n), list(range(n))
+    for name, number in chain:
+        make, expect = OPERATIONS[name]
+        dataset, items = make(dataset, number), expect(items, number)
+
+    assert items == plain(dataset)
+    assert items == plain(dataset), "a second loop starts again"
+    assert dataset.stage.cardinality() in (len(items), tf.data.UNKNOWN_CARDINALITY)
+
+
+@given(n=small, chain=chains, size=counts)
+def test_array_backed_and_other_sources_deliver_the_same(n, chain, size):
+    fast, slow = (
+        Dataset.range(n),
+        Dataset.from_generator(lambda: iter(range(n)), output_signature=tf.TensorSpec((), tf.int64)),
+    )
+    for name, number in chain:
+        fast, slow = OPERATIONS[name][0](fast, number), OPERATIONS[name][0](slow, number)
+
+    assert plain(fast.batch(size)) == plain(slow.batch(size))
+
+
+@given(n=generators.integers(0, 30), buffer=generators.integers(1, 40), seed=generators.integers(0, 9))
+def test_a_shuffle_keeps_all_elements_and_repeats_with_its_seed(n, buffer, seed):
+    orders = [plain(Dataset.range(n).shuffle(buffer, seed=seed)) for _ in range(2)]
+
+    assert orders[0] == orders[1]
+    assert list(range(n)) == sorted(orders[0])
+    for position, element in enumerate(orders[0]):
+        assert element <= position + buffer - 1, "an element cannot come before it was in the buffer"
+
+
+def test_a_shuffle_mixes_anew_in_each_loop_unless_told_otherwise():
+    anew, always = (
+        Dataset.range(50).shuffle(50, seed=1),
+        Dataset.range(50).shuffle(50, seed=1, reshuffle_each_iteration=False),
+    )
+
+    assert plain(anew) != plain(anew)
+    assert plain(always) == plain(always)
+    epochs = plain(Dataset.range(50).shuffle(50, seed=1).repeat(2))
+    assert epochs[:50] != epochs[50:]
+    assert sorted(epochs[:50]) == sorted(epochs[50:]) == list(range(50))
+
+
+def test_interleave_takes_some_elements_of_each_in_turn():
+    dataset = Dataset.range(1, 4).interleave(
+        lambda x: Dataset.from_tensors(x).repeat(4), cycle_length=2, block_length=2
+    )
+
+    assert [1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 3, 3] == plain(dataset)
+
+
+def test_nests_are_kept_and_lists_are_arrays():
+    dataset = Dataset.from_tensor_slices({"a": [[1, 2], [3, 4]], "b": (np.ones(2), [5.0, 6.0])})
+    element = next(dataset.as_numpy_iterator())
+
+    assert ([1, 2], (1.0, 5.0)) == (element["a"].tolist(), element["b"])
+    assert (
+        "<TensorSliceDataset shapes: {a: (2,), b: ((), ())}, types: {a: tf.int32, b: (tf.float64, tf.float32)}>"
+        == repr(dataset)
+    )
+
+
+def test_zip_puts_elements_side_by_side_as_long_as_all_have_some():
+    assert [(0, 5), (1, 6)] == [
+        tuple(map(int, pair)) for pair in Dataset.zip((Dataset.range(2), Dataset.range(5, 9))).as_numpy_iterator()
+    ]
+    assert {"x": 0} == next(Dataset.zip({"x": Dataset.range(3)}).as_numpy_iterator())
+
+
+def test_padded_batches_have_the_size_of_the_largest():
+    dataset = Dataset.range(1, 4).map(lambda n: np.full(int(n), int(n)))
+
+    assert [[[1, 0], [2, 2]], [[3, 3, 3]]] == plain(dataset.padded_batch(2))
+    assert [[[1, 9, 9, 9], [2, 2, 9, 9], [3, 3, 3, 9]]] == plain(
+        dataset.padded_batch(3, padded_shapes=[4], padding_values=9)
+    )
+    with pytest.raises(ValueError, match="at most"):
+        plain(dataset.padded_batch(3, padded_shapes=[2]))
+
+
+def test_the_source_cannot_be_changed_through_its_elements():
+    array = np.zeros(4)
+    dataset = Dataset.from_tensor_slices(array)
+    array[:] = 1
+    for element in dataset.batch(2).as_numpy_iterator():
+        with pytest.raises(ValueError, match="read-only"):
+            element[0] = 5
+    mapped = dataset.map(lambda x: x.__iadd__(1))
+
+    assert [0.0] * 4 == plain(dataset)
+    assert [1.0] * 4 == plain(mapped)
+
+
+def test_elements_are_tensors_of_the_backend(any_backend):
+    for element in Dataset.range(2):
+        assert isinstance(element, any_backend.tensor_type)
+    for element in Dataset.from_tensor_slices(["a"]):
+        assert isinstance(element, Tensor)
+        assert b"a" == element.item()
+
+
+def test_cardinality_and_length():
+    assert 3 == len(Dataset.range(5).batch(2)) == int(Dataset.range(5).batch(2).cardinality())
+    assert tf.data.INFINITE_CARDINALITY == int(Dataset.range(5).repeat().cardinality())
+    assert tf.data.UNKNOWN_CARDINALITY == int(Dataset.range(5).filter(bool).cardinality())
+    for endless in (Dataset.range(5).repeat(), Dataset.range(5).filter(bool)):
+        with pytest.raises(TypeError, match="expected a finite one"):
+            len(endless)
+
+
+def test_repeating_nothing_is_nothing():
+    assert [] == plain(Dataset.range(0).repeat()) == plain(Dataset.range(5).filter(lambda x: x > 9).repeat())
+
+
+def test_reduce_folds_all_elements():
+    assert 10 == int(Dataset.range(5).reduce(np.int64(0), lambda state, x: state + x))
+
+
+def test_a_generator_is_called_again_for_every_loop_and_checked():
+    dataset = Dataset.from_generator(lambda n: iter(range(n)), output_types=tf.int32, args=(3,))
+
+    assert [0, 1, 2] == plain(dataset) == plain(dataset)
+    wrong = Dataset.from_generator(lambda: iter([1.0, "a"]), output_signature=tf.TensorSpec((), tf.float32))
+    with pytest.raises(TypeError, match="Element 1 of the generator"):
+        plain(wrong)
+
+
+def test_an_error_in_the_pipeline_names_the_element_and_those_before_are_delivered():
+    iterator = Dataset.range(5).map(lambda x: 1 // (int(x) - 2)).as_numpy_iterator()
+    assert [-1, -1] == [int(x) for x in itertools.islice(iterator, 2)]
+    with pytest.raises(ZeroDivisionError) as raised:
+        next(iterator)
+
+    assert ["raised in map() at element 2 of this pass"] == raised.value.__notes__
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        lambda: Dataset.range(5).batch(0),
+        lambda: Dataset.range(5).shard(0, 0),
+        lambda: Dataset.range(5).shard(2, 2),
+        lambda: Dataset.range(5).shuffle(0),
+        lambda: Dataset.range(0, 5, 0),
+        lambda: Dataset.from_tensor_slices(3),
+        lambda: Dataset.from_tensor_slices(([1, 2], [1])),
+        lambda: Dataset.from_tensor_slices(()),
+        lambda: Dataset.list_files("nothing/*.here"),
+        lambda: Dataset.range(3).concatenate(Dataset.from_tensors(1.0)),
+        lambda: plain(Dataset.from_tensor_slices([1]).concatenate(Dataset.from_tensors([1])).batch(2)),
+        lambda: plain(Dataset.range(3).unbatch()),
+    ],
+)
+def test_what_cannot_be_is_a_value_error(attempt):
+    with pytest.raises(ValueError, match="expected|must not be zero"):
+        attempt()
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        lambda: Dataset.range(5).batch(1.5),
+        lambda: Dataset.range(5).take(True),
+        lambda: Dataset.range(5).map(3),
+        lambda: Dataset.from_generator(iter([1])),
+        lambda: Dataset.zip(3),
+        lambda: Dataset.range(5).apply(lambda d: 3),
+        lambda: plain(Dataset.range(5).flat_map(lambda x: 3)),
+    ],
+)
+def test_a_wrong_type_is_refused(attempt):
+    with pytest.raises(TypeError, match="expected"):
+        attempt()
+
+
+def test_options_are_carried_along():
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    dataset = Dataset.range(5).with_options(options).batch(2).with_options(tf.data.Options())
+
+    assert tf.data.experimental.AutoShardPolicy.OFF is dataset.options().experimental_distribute.auto_shard_policy
+    with pytest.raises(ValueError, match="AUTO"):
+        options.experimental_distribute.auto_shard_policy = "x"

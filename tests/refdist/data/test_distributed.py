@@ -1,0 +1,337 @@
+import json
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as generators
+
+import refdist as tf
+from refdist.data.distributed import Placing, Share, Splitting, stages_of
+from refdist.data.sharding import steps
+from refdist.plan import Plan
+
+Dataset = tf.data.Dataset
+Policy = tf.data.experimental.AutoShardPolicy
+
+
+def mirrored(count, backend="simulator"):
+    with tf.using(backend, gpus=count):
+        return tf.distribute.MirroredStrategy()
+
+
+def parts(strategy, element):
+    return [np.asarray(part).tolist() for part in strategy.experimental_local_results(element)]
+
+
+def options(policy):
+    made = tf.data.Options()
+    made.experimental_distribute.auto_shard_policy = policy
+    return made
+
+
+def worker(local, workers, index):
+    """A plan for the replicas of one worker, and its share of the input."""
+    with tf.using("host", gpus=local):
+        plan: Plan = tf.distribute.MirroredStrategy().extended.plan
+    return Placing(plan, None), Share(workers, index, local * workers)
+
+
+@given(
+    n=generators.integers(0, 50),
+    batch=generators.integers(1, 17),
+    local=generators.integers(1, 9),
+    workers=generators.integers(1, 3),
+    policy=generators.sampled_from([Policy.AUTO, Policy.DATA]),
+)
+@settings(max_examples=400)
+def test_every_element_is_delivered_once_in_the_documented_split(n, batch, local, workers, policy):
+    delivered = []
+    for index in range(workers):
+        placing, share = worker(local, workers, index)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            source = Splitting(Dataset.range(n).batch(batch).stage, options(policy), placing, share)
+        piece = -(-batch // share.replicas)
+        for element in source.steps(None):
+            components = element.values if local > 1 else (element,)
+            assert len(components) == local
+            sizes = [len(part) for part in components]
+            if share.replicas > 1:
+                assert all(size <= piece for size in sizes)
+                assert sizes == sorted(sizes, reverse=True), "only the last replicas may have less"
+            delivered += [int(x) for part in components for x in np.asarray(part)]
+
+    assert list(range(n)) == sorted(delivered)
+
+
+@given(batch=generators.integers(0, 40), whole=generators.integers(1, 40), replicas=generators.integers(1, 9))
+def test_pieces_cover_a_batch_in_order(batch, whole, replicas):
+    cuts = [cut for step in steps(batch, whole, replicas, replicas) for cut in step]
+
+    assert [position for start, stop in cuts for position in range(start, stop)] == list(range(batch))
+    assert 1 == len(steps(batch, whole, replicas, replicas)), "one batch is one step on one worker"
+
+
+def test_several_workers_share_out_files(tmp_path):
+    for index in range(4):
+        (tmp_path / f"{index}.txt").write_text(f"{index}\n")
+    dataset = tf.data.TextLineDataset([str(tmp_path / f"{index}.txt") for index in range(4)]).batch(1)
+    seen = []
+    for index in range(2):
+        placing, share = worker(1, 2, index)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            source = Splitting(dataset.stage, options(Policy.AUTO), placing, share)
+        seen.append([part for element in source.steps(None) for part in np.asarray(element).tolist()])
+
+    assert [[b"0", b"2"], [b"1", b"3"]] == seen
+
+
+def test_too_few_files_and_no_files_are_errors_with_advice(tmp_path):
+    (tmp_path / "a").write_text("x")
+    placing, share = worker(1, 2, 0)
+    with pytest.raises(ValueError, match="1 files for 2 workers"):
+        Splitting(tf.data.TextLineDataset(str(tmp_path / "a")).stage, options(Policy.FILE), placing, share)
+    with pytest.raises(ValueError, match="does not come from files"):
+        Splitting(Dataset.range(4).stage, options(Policy.FILE), placing, share)
+
+
+def test_sharing_out_by_element_is_announced_and_can_be_switched_off_or_placed():
+    placing, share = worker(1, 2, 1)
+    with pytest.warns(UserWarning, match="each of the 2 workers reads all of it"):
+        Splitting(Dataset.range(4).batch(1).stage, options(Policy.AUTO), placing, share)
+    everything = Splitting(Dataset.range(4).batch(1).stage, options(Policy.OFF), placing, share)
+    hinted = Splitting(
+        Dataset.range(4).shard(tf.data.experimental.SHARD_HINT, 0).batch(1).stage, options(Policy.HINT), placing, share
+    )
+
+    assert [0, 1, 2, 3] == [int(x) for element in everything.steps(None) for x in np.asarray(element)]
+    assert [1, 3] == [int(x) for element in hinted.steps(None) for x in np.asarray(element)]
+
+
+def test_a_last_partial_batch_is_filled_replica_by_replica(any_backend, names):
+    strategy = tf.distribute.MirroredStrategy(names[:2])
+    dataset = strategy.experimental_distribute_dataset(Dataset.range(14).batch(8))
+
+    assert [[[0, 1, 2, 3], [4, 5, 6, 7]], [[8, 9, 10, 11], [12, 13]]] == [
+        parts(strategy, element) for element in dataset
+    ]
+    assert [[0, 1, 2, 3], [4, 5, 6, 7]] == parts(strategy, next(iter(dataset))), "a second loop starts again"
+
+
+def test_a_replica_without_data_gets_an_empty_piece_of_the_right_shape():
+    strategy = mirrored(3)
+    dataset = strategy.experimental_distribute_dataset(Dataset.from_tensor_slices(np.ones((4, 2), np.float32)).batch(4))
+    (element,) = list(dataset)
+
+    assert [(2, 2), (2, 2), (0, 2)] == [part.shape for part in element.values]
+    assert tf.float32 == element.values[2].dtype
+
+
+def test_nests_are_split_leaf_by_leaf_and_lie_on_the_devices(any_backend, names):
+    strategy = tf.distribute.MirroredStrategy(names[:2])
+    data = Dataset.from_tensor_slices({"x": np.arange(8.0).reshape(4, 2), "y": (np.arange(4),)}).batch(4)
+    element = next(iter(strategy.experimental_distribute_dataset(data)))
+
+    assert [[[0, 1], [2, 3]], [[4, 5], [6, 7]]] == parts(strategy, element["x"])
+    assert [[0, 1], [2, 3]] == parts(strategy, element["y"][0])
+    assert list(strategy.extended.worker_devices) == [tf.device_name(part) for part in element["x"].values]
+
+
+def test_pieces_stay_on_the_host_when_asked_to():
+    strategy = mirrored(2)
+    chosen = tf.distribute.InputOptions(experimental_fetch_to_device=False)
+    element = next(iter(strategy.experimental_distribute_dataset(Dataset.range(4).batch(2), chosen)))
+
+    assert {"CPU:0"} == {part.device[-5:] for part in element.values}
+
+
+@pytest.mark.parametrize(
+    "loader", [[np.arange(4), np.arange(2)], (np.arange(4), np.arange(2)), lambda: iter([np.arange(4), np.arange(2)])]
+)
+def test_any_other_source_of_batches_is_distributed(loader):
+    strategy = mirrored(2)
+    dataset = strategy.experimental_distribute_dataset(loader)
+
+    assert [[[0, 1], [2, 3]], [[0, 1], []]] == [parts(strategy, element) for element in dataset]
+    assert 2 == len(list(dataset)), "a second loop starts again"
+
+
+@pytest.mark.parametrize("loader", [iter([1]), 3, (x for x in [1])])
+def test_what_cannot_be_iterated_over_again_is_refused(loader):
+    with pytest.raises(TypeError, match="expected a"):
+        mirrored(2).experimental_distribute_dataset(loader)
+
+
+def test_scalars_cannot_be_split_but_can_be_dealt():
+    strategy = mirrored(2)
+    distributed = strategy.experimental_distribute_dataset(Dataset.range(4))
+    with pytest.raises(ValueError, match="distribute_datasets_from_function"):
+        next(iter(distributed))
+    with pytest.raises(ValueError, match="distribute_datasets_from_function"):
+        distributed.element_spec  # noqa: B018
+    dealt = strategy.distribute_datasets_from_function(lambda given: Dataset.range(4))
+    assert [[0, 1], [2, 3]] == [parts(strategy, element) for element in dealt]
+    with pytest.raises(ValueError, match="middle of a step"):
+        list(strategy.distribute_datasets_from_function(lambda given: Dataset.range(3)))
+
+
+def test_parts_of_different_length_are_refused():
+    strategy = mirrored(2)
+    with pytest.raises(ValueError, match="3, 2 examples"):
+        list(strategy.experimental_distribute_dataset([(np.ones(3), np.ones(2))]))
+
+
+def test_a_dataset_function_is_called_once_and_its_batches_are_dealt(any_backend, names):
+    strategy = tf.distribute.MirroredStrategy(names[:2])
+    calls = []
+
+    def make(given):
+        calls.append((given, tf.device_name(tf.constant(1.0))[-5:]))
+        return Dataset.range(10).batch(given.get_per_replica_batch_size(4))
+
+    dataset = strategy.distribute_datasets_from_function(make)
+
+    assert [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8, 9], []]] == [parts(strategy, element) for element in dataset]
+    assert 3 == len(list(dataset))
+    assert [(tf.distribute.InputContext(1, 0, 2), "CPU:0")] == calls
+
+
+@pytest.mark.parametrize("made", [None, [1], 3])
+def test_a_dataset_function_must_return_a_dataset(made):
+    with pytest.raises(TypeError, match="expected a tf.data.Dataset"):
+        mirrored(2).distribute_datasets_from_function(lambda given: made)
+
+
+def test_a_batch_size_that_does_not_divide_is_an_error_with_the_nearest_one():
+    with pytest.raises(ValueError, match="Use 9"):
+        tf.distribute.InputContext(num_replicas_in_sync=3).get_per_replica_batch_size(8)
+
+
+def test_the_spec_is_per_replica_and_fits_the_elements():
+    strategy = mirrored(2)
+    dataset = strategy.experimental_distribute_dataset(Dataset.range(5).batch(2))
+    expected = "PerReplicaSpec(TensorSpec(shape=(None,), dtype=tf.int64, name=None), TensorSpec(shape=(None,), dtype=tf.int64, name=None))"
+
+    assert expected == repr(dataset.element_spec) == repr(iter(dataset).element_spec)
+    assert all(dataset.element_spec.is_compatible_with(element) for element in dataset)
+    one = tf.distribute.OneDeviceStrategy("/cpu:0").experimental_distribute_dataset(Dataset.range(5).batch(2))
+    assert tf.TensorSpec((None,), tf.int64) == one.element_spec
+
+
+def test_it_offers_iteration_and_its_spec_and_nothing_else():
+    dataset = mirrored(2).experimental_distribute_dataset(Dataset.range(4).batch(2))
+
+    assert ["element_spec"] == [name for name in dir(dataset) if not name.startswith("_")]
+    assert ["rebatch(1)", "prefetch(2)"] == stages_of(dataset)
+    with pytest.raises(TypeError, match="distributed again"):
+        mirrored(2).experimental_distribute_dataset(dataset)
+
+
+def test_the_end_is_an_error_or_an_empty_box():
+    iterator = iter(mirrored(2).experimental_distribute_dataset(Dataset.range(2).batch(2)))
+
+    assert iterator.get_next_as_optional().has_value()
+    empty = iterator.get_next_as_optional()
+    assert not empty.has_value()
+    with pytest.raises(tf.errors.OutOfRangeError):
+        empty.get_value()
+    with pytest.raises(tf.errors.OutOfRangeError):
+        iterator.get_next()
+    with pytest.raises(StopIteration):
+        next(iterator)
+
+
+def test_an_empty_dataset_has_no_steps():
+    assert [] == list(mirrored(2).experimental_distribute_dataset(Dataset.range(0).batch(2)))
+
+
+def test_an_error_of_a_generator_comes_at_its_place_and_nothing_comes_twice():
+    def make():
+        yield np.arange(2)
+        raise KeyError("broken")
+
+    iterator = iter(mirrored(2).experimental_distribute_dataset(make))
+    assert [[0], [1]] == [np.asarray(part).tolist() for part in next(iterator).values]
+    with pytest.raises(KeyError):
+        next(iterator)
+    with pytest.raises(StopIteration):
+        next(iterator)
+
+
+pipelines = generators.sampled_from(
+    [
+        lambda size: Dataset.range(23).batch(size),
+        lambda size: Dataset.range(23).shuffle(23, seed=4).batch(size),
+        lambda size: Dataset.range(23).shuffle(5).batch(size),
+        lambda size: Dataset.range(23).shuffle(5).repeat(2).batch(size),
+        lambda size: Dataset.range(23).filter(lambda x: x % 3 > 0).batch(size).map(lambda x: x * 2),
+        lambda size: (
+            Dataset.from_generator(lambda: iter(range(23)), tf.int64).shuffle(4, seed=1).batch(size).prefetch(2)
+        ),
+        lambda size: Dataset.range(23).shard(2, 1).repeat(3).take(20).skip(3).batch(size),
+        lambda size: Dataset.range(4).flat_map(lambda x: Dataset.range(int(x) + 3)).batch(size),
+        lambda size: (
+            Dataset.zip((Dataset.range(23), Dataset.range(23).shuffle(9, seed=2)))
+            .map(lambda a, b: a * 100 + b)
+            .batch(size)
+        ),
+        lambda size: Dataset.range(23).cache().concatenate(Dataset.range(5)).batch(size),
+    ]
+)
+
+
+@given(
+    make=pipelines,
+    size=generators.integers(1, 6),
+    done=generators.integers(0, 8),
+    first=generators.integers(1, 4),
+    then=generators.integers(1, 4),
+    resized=generators.integers(1, 6),
+)
+def test_a_position_holds_on_another_number_of_replicas_and_another_batch_size(make, size, done, first, then, resized):
+    dataset = make(size)
+    iterator = iter(mirrored(first).experimental_distribute_dataset(dataset))
+    seen = []
+    for element, _ in zip(iterator, range(done), strict=False):
+        seen += [int(x) for part in mirrored(first).experimental_local_results(element) for x in np.asarray(part)]
+    state = json.loads(json.dumps(iterator.state()))
+    rest = [
+        int(x)
+        for element in iterator
+        for part in mirrored(first).experimental_local_results(element)
+        for x in np.asarray(part)
+    ]
+
+    other = iter(mirrored(then).experimental_distribute_dataset(make(resized)))
+    other.restore(state)
+    resumed = [
+        int(x)
+        for element in other
+        for part in mirrored(then).experimental_local_results(element)
+        for x in np.asarray(part)
+    ]
+
+    # A last stage such as map() keeps the order; so the rest is the very same, not only the same set.
+    assert rest == resumed
+    assert len(seen) + len(rest) == len(seen) + len(resumed)
+
+
+def test_a_position_of_dealt_batches_is_kept_too():
+    def make(given):
+        return Dataset.range(12).batch(given.get_per_replica_batch_size(4))
+
+    iterator = iter(mirrored(2).distribute_datasets_from_function(make))
+    next(iterator)
+    other = iter(mirrored(4).distribute_datasets_from_function(make))
+    other.restore(iterator.state())
+
+    assert [[[4], [5], [6], [7]], [[8], [9], [10], [11]]] == [parts(mirrored(4), element) for element in other]
+
+
+@pytest.mark.parametrize("state", [None, {}, {"consumed": "x", "shuffles": []}, {"consumed": 1, "shuffles": [[1, 2]]}])
+def test_a_position_that_is_none_or_of_another_pipeline_is_refused(state):
+    iterator = iter(mirrored(2).experimental_distribute_dataset(Dataset.range(4).batch(2)))
+    with pytest.raises(ValueError, match="position"):
+        iterator.restore(state if state is not None else 3)

@@ -1,0 +1,102 @@
+import gzip
+import pathlib
+
+import pytest
+
+import refdist as tf
+
+FIXTURES = pathlib.Path(__file__).parent.parent.parent / "fixtures"
+RECORDS = [b"", b"first", b"\x00\xff" * 3, "grün".encode(), b"x" * 100]
+COMPRESSIONS = {"plain": "", "gzip": "GZIP", "zlib": "ZLIB"}
+
+
+def read(dataset):
+    return [element.item() if hasattr(element, "item") else element for element in dataset.as_numpy_iterator()]
+
+
+@pytest.mark.parametrize("name", COMPRESSIONS)
+def test_files_written_by_tensorflow_are_read(name):
+    assert RECORDS == read(
+        tf.data.TFRecordDataset(str(FIXTURES / f"{name}.tfrecord"), compression_type=COMPRESSIONS[name])
+    )
+
+
+@pytest.mark.parametrize("name", COMPRESSIONS)
+def test_files_written_here_have_the_bytes_that_tensorflow_writes(name, tmp_path):
+    path = tmp_path / "mine"
+    with tf.io.TFRecordWriter(str(path), options=COMPRESSIONS[name] or None) as writer:
+        for record in RECORDS:
+            writer.write(record)
+
+    assert RECORDS == read(tf.data.TFRecordDataset([str(path)], compression_type=COMPRESSIONS[name]))
+    if name == "plain":
+        assert (FIXTURES / "plain.tfrecord").read_bytes() == path.read_bytes()
+
+
+def test_several_files_are_read_one_after_the_other_and_only_when_wanted(tmp_path):
+    (tmp_path / "a.txt").write_text("1\n2\r\n")
+    names = [str(tmp_path / "a.txt"), str(tmp_path / "missing.txt")]
+    iterator = tf.data.TextLineDataset(names).as_numpy_iterator()
+
+    assert [b"1", b"2"] == [next(iterator), next(iterator)]
+    with pytest.raises(FileNotFoundError, match=r"missing\.txt"):
+        next(iterator)
+
+
+@pytest.mark.parametrize(
+    ("change", "offset", "why"),
+    [
+        (lambda data: data[:-3], 121, "of 100 bytes only 100 are there|only 97|only"),
+        (lambda data: data[:30], 21, "are there|cut off"),
+        (lambda data: data[:18], 16, "header is cut off"),
+        (lambda data: data[:30] + b"?" + data[31:], 16, "checksum of its data"),
+        (lambda data: data[:16] + b"\x07" + data[17:], 16, "checksum of its length"),
+    ],
+)
+def test_a_damaged_file_is_an_error_with_file_and_offset_after_the_good_records(tmp_path, change, offset, why):
+    path = tmp_path / "damaged"
+    path.write_bytes(change((FIXTURES / "plain.tfrecord").read_bytes()))
+    delivered = []
+    with pytest.raises(tf.errors.DataLossError, match=rf"at byte \d+ of '.*damaged' is damaged: .*({why})"):
+        for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+            delivered.append(record)
+
+    assert RECORDS[: len(delivered)] == [record.item() if hasattr(record, "item") else record for record in delivered]
+
+
+def test_a_cut_off_or_wrong_compression_is_named(tmp_path):
+    path = tmp_path / "cut"
+    path.write_bytes((FIXTURES / "gzip.tfrecord").read_bytes()[:-12])
+    with pytest.raises(tf.errors.DataLossError, match="damaged"):
+        read(tf.data.TFRecordDataset(str(path), compression_type="GZIP"))
+    with pytest.raises(tf.errors.DataLossError, match="GZIP"):
+        read(tf.data.TFRecordDataset(str(FIXTURES / "plain.tfrecord"), compression_type="GZIP"))
+    with pytest.raises(ValueError, match="GZIP"):
+        tf.data.TFRecordDataset(str(path), compression_type="RAR")
+
+
+def test_compressed_text_is_read(tmp_path):
+    with gzip.open(tmp_path / "a.gz", "wb") as file:
+        file.write(b"one\ntwo")
+
+    assert [b"one", b"two"] == read(tf.data.TextLineDataset(str(tmp_path / "a.gz"), compression_type="GZIP"))
+
+
+def test_files_are_listed_and_read_in_turn(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_text(f"{name}1\n{name}2\n")
+    files = tf.data.Dataset.list_files(str(tmp_path / "*"), shuffle=False)
+
+    assert [str(tmp_path / "a").encode(), str(tmp_path / "b").encode()] == read(files)
+    assert [b"a1", b"b1", b"a2", b"b2"] == read(
+        files.interleave(lambda name: tf.data.TextLineDataset(name), cycle_length=2)
+    )
+
+
+def test_only_bytes_can_be_written_and_a_closed_writer_stays_closed(tmp_path):
+    writer = tf.io.TFRecordWriter(str(tmp_path / "a"))
+    with pytest.raises(TypeError, match="expected bytes"):
+        writer.write("text")
+    writer.flush()
+    writer.close()
+    writer.close()
