@@ -1,9 +1,11 @@
 """What a user gives to `run`: checked, taken apart, and handed to each replica."""
 
+import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import optree
 
 from refdist import nest
@@ -68,6 +70,11 @@ class Arguments:
             parts = [leaf.component(index) for index in range(len(devices))]
         if len(devices) == 1:
             return parts
+        if type(leaf) is np.ndarray:
+            # One array for all replicas: none of them may change it under the hands of the others.
+            shared = leaf.view()
+            shared.flags.writeable = False
+            return [shared] * len(devices)
         kind, place, copy = backend.tensor_type, backend.device_of, backend.copy
         return [
             copy(part, device) if isinstance(part, kind) and place(part) != device else part
@@ -75,11 +82,16 @@ class Arguments:
         ]
 
 
-def require_callable(fn: Any) -> None:
-    """Raise unless there is something to run."""
+def require_callable(fn: Any, method: str = "run()") -> None:
+    """Raise unless there is a function that does its work when it is called."""
     if not callable(fn):
         raise TypeError(
-            f"run() got {fn!r}, a {type(fn).__name__}; expected a function. Pass the function itself, uncalled."
+            f"{method} got {fn!r}, a {type(fn).__name__}; expected a function. Pass the function itself, uncalled."
+        )
+    if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn):
+        raise TypeError(
+            f"{method} got {fn.__qualname__}, a generator or a coroutine function; expected an ordinary one, because its body "
+            f"would never run. Remove yield, or async and await."
         )
 
 

@@ -58,7 +58,11 @@ class Backend(Protocol):
         ...
 
     def tracing(self) -> bool:
-        """Say whether a trace of the backend's compiler is open, during which no replica can pause."""
+        """Say whether JAX is tracing, during which no replica can pause."""
+        ...
+
+    def staging(self) -> bool:
+        """Say whether JAX is making a program that runs later, into which a value read now would be frozen."""
         ...
 
 
@@ -142,7 +146,7 @@ def _open(name: str, options: dict[str, Any]) -> Backend:
     others = {entry.name: entry for entry in metadata.entry_points(group="refdist.backends")}
     if name not in others:
         raise ValueError(
-            f"The backend is {name!r}; expected one of {', '.join([*_BUILT_IN, *others])}. Use one of these, or "
+            f"The backend is {name!r}; expected one of {', '.join(dict.fromkeys([*_BUILT_IN, *others]))}. Use one of these, or "
             f"install a package that offers it under the entry point group 'refdist.backends'."
         )
     return others[name].load()(**options)
@@ -155,7 +159,7 @@ def _from_text(text: str) -> tuple[str, dict[str, Any]]:
     for part in filter(None, rest.split(",")):
         key, separator, value = part.partition("=")
         sizes = value.split("x")
-        if not separator or not all(size.isdigit() for size in sizes):
+        if not separator or not all(size.isdecimal() for size in sizes):
             raise ValueError(
                 f"REFDIST_BACKEND is {text!r}; expected a form such as 'simulator:gpus=8' or 'jax:cpus=4'. "
                 f"Correct the part {part!r}."

@@ -61,22 +61,23 @@ class CrossDeviceOps:
         return _spread(context.backend().gather(tensors, axis, devices_of(destinations)))
 
 
-class NcclAllReduce(CrossDeviceOps):
+class _Packed(CrossDeviceOps):
+    def __init__(self, num_packs: int = 1) -> None:
+        if not isinstance(num_packs, int) or num_packs < 0:
+            raise ValueError(f"num_packs is {num_packs!r}; expected an int of at least 0. Leave it at 1 when in doubt.")
+        self.num_packs = num_packs
+
+
+class NcclAllReduce(_Packed):
     """Reduce in a ring over all devices, as NCCL does."""
 
     algorithm = "ring"
 
-    def __init__(self, num_packs: int = 1) -> None:
-        self.num_packs = _packs(num_packs)
 
-
-class HierarchicalCopyAllReduce(CrossDeviceOps):
+class HierarchicalCopyAllReduce(_Packed):
     """Reduce inside groups of neighbouring devices first, then between the groups."""
 
     algorithm = "hierarchical"
-
-    def __init__(self, num_packs: int = 1) -> None:
-        self.num_packs = _packs(num_packs)
 
 
 class ReductionToOneDevice(CrossDeviceOps):
@@ -138,12 +139,6 @@ def _spread(tensors: Sequence[Any]) -> Any:
     return tensors[0] if len(tensors) == 1 else Mirrored(tensors)
 
 
-def _packs(num_packs: int) -> int:
-    if not isinstance(num_packs, int) or num_packs < 0:
-        raise ValueError(f"num_packs is {num_packs!r}; expected an int of at least 0. Leave it at 1 when in doubt.")
-    return num_packs
-
-
 def _require_per_replica(op: ReduceOp, value: Any) -> None:
     if not isinstance(value, DistributedValues):
         raise ValueError(
@@ -152,8 +147,18 @@ def _require_per_replica(op: ReduceOp, value: Any) -> None:
         )
 
 
+def require_numbers(dtype: Any) -> None:
+    """Raise for what cannot be added up: truth values would stay true, and text would be joined."""
+    if dtype.kind in "bOSU":
+        raise TypeError(
+            f"Values of dtype {dtype_name(dtype)} were to be reduced; expected numbers. Convert them first, for example with "
+            f"tf.cast(x, tf.float32)."
+        )
+
+
 def _require_alike(tensors: Sequence[Any]) -> None:
     shape, dtype = tensors[0].shape, tensors[0].dtype
+    require_numbers(dtype)
     for index, tensor in enumerate(tensors):
         if tensor.shape != shape or tensor.dtype != dtype:
             raise ValueError(

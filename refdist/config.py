@@ -12,11 +12,8 @@ class PhysicalDevice(NamedTuple):
     device_type: str
 
 
-class LogicalDevice(NamedTuple):
+class LogicalDevice(PhysicalDevice):
     """A device as strategies name it."""
-
-    name: str
-    device_type: str
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:

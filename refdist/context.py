@@ -2,6 +2,7 @@
 
 import contextlib
 import contextvars
+import functools
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,7 @@ from refdist.backend import Backend, current
 from refdist.device import PLACEMENT, Device, placed
 from refdist.enums import ReduceOp
 from refdist.lockstep import Meeting, call_site, pause
-from refdist.values import regroup, select
+from refdist.values import DistributedValues, regroup, select
 
 if TYPE_CHECKING:
     from refdist.strategy import StrategyBase
@@ -25,6 +26,7 @@ class Frame(NamedTuple):
     replica: "ReplicaContext | None"  # None in cross-replica context
     creators: tuple[Creator, ...]  # innermost last
     updating: int | None = None  # the copy that extended.update is working on
+    set_by_hand: bool = False  # by experimental_set_strategy
 
 
 # The variables made during a run, and how many each replica has made at each place; one dict for all its replicas.
@@ -51,6 +53,8 @@ class ReplicaContext:
     @property
     def replica_id_in_sync_group(self) -> int:
         """The number of this replica, from 0."""
+        if self._extended.plan.backend.staging():
+            require_not_staged("replica_id_in_sync_group")
         return self._replica_id
 
     @property
@@ -72,9 +76,14 @@ class ReplicaContext:
         its own component of what it returns.
         """
         self.require_current("merge_call")
-        function = getattr(merge_fn, "__func__", merge_fn)
-        details = _Named(getattr(function, "__code__", function))
-        return self.meet("merge_call", details, _merge, (merge_fn, tuple(args), dict(kwargs or {})))
+        if not callable(merge_fn) or not isinstance(args, (tuple, list)):
+            raise TypeError(
+                f"merge_call() got merge_fn={merge_fn!r} and args={args!r}; expected a function, and a tuple of arguments. Write "
+                f"merge_call(function, args=(value,))."
+            )
+        named = dict(kwargs or {})
+        details = _Named(merge_fn, len(args), tuple(sorted(named)))
+        return self.meet("merge_call", details, _merge, (merge_fn, tuple(args), named))
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Any = None) -> Any:
         """Combine the values of all replicas, and leave the result with each of them."""
@@ -131,25 +140,37 @@ _SUM = ReduceOp.SUM  # looking it up in the enum costs as much as the rest of a 
 
 
 class _Named:
-    """A function in a meeting: equal when its code is, printed by name."""
+    """A function in a meeting, and how it is called: equal when its code is, printed by name."""
 
-    def __init__(self, code: Any) -> None:
-        self._code = code
+    def __init__(self, function: Any, *called: Any) -> None:
+        while isinstance(function, functools.partial):
+            function = function.func
+        function = getattr(function, "__func__", function)
+        self._code = getattr(function, "__code__", None) or type(function)
+        self._called = called
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Named) and self._code is other._code
+        return isinstance(other, _Named) and self._code is other._code and self._called == other._called
 
     def __hash__(self) -> int:
         return hash(self._code)
 
     def __str__(self) -> str:
-        return getattr(self._code, "co_name", None) or repr(self._code)
+        name = getattr(self._code, "co_name", None) or self._code.__name__
+        count, keywords = self._called
+        return f"{name} with {', '.join([f'{count} arguments', *keywords])}"
 
 
 def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
     functions, args, kwargs = zip(*payloads, strict=True)
     merged = [regroup(column) for column in zip(*args, strict=True)]
     result = functions[0](strategy, *merged, **regroup(kwargs))
+    for leaf in nest.flatten(result):
+        if isinstance(leaf, DistributedValues) and not hasattr(leaf, "assign") and len(leaf.values) != len(payloads):
+            raise ValueError(
+                f"The function given to merge_call returned a value with {len(leaf.values)} components; expected one for each of "
+                f"the {len(payloads)} replicas. Return a value of this strategy, or a plain one."
+            )
     return [select(result, index) for index in range(len(payloads))]
 
 
@@ -177,7 +198,7 @@ def get_strategy() -> "StrategyBase":
 def has_strategy() -> bool:
     """Say whether the code is in the scope of a strategy other than the default."""
     frame = _FRAME.get()
-    return frame is not None and frame.strategy is not default_strategy()
+    return frame is not None and not _is_default(frame.strategy)
 
 
 def in_cross_replica_context() -> bool:
@@ -214,6 +235,11 @@ def default_strategy() -> "StrategyBase":
     """The strategy that does nothing special."""
     assert _default_strategy is not None
     return _default_strategy()
+
+
+def _is_default(strategy: "StrategyBase") -> bool:
+    # There is one default strategy for each backend, and any of them is none in particular.
+    return strategy.extended.plan.name == "default"
 
 
 def install_default(make: "Callable[[], StrategyBase]") -> None:
@@ -261,11 +287,10 @@ def reset_frame(token: contextvars.Token[Frame | None]) -> None:
 
 
 @contextlib.contextmanager
-def crossed(strategy: "StrategyBase", update: int | None = None, creator: Creator | None = None) -> Generator[None]:
+def crossed(strategy: "StrategyBase", update: int | None = None) -> Generator[None]:
     """Enter the cross-replica context of a strategy, whatever was entered before."""
-    chain = creators() if creator is None else (*creators(), creator)
-    token = _FRAME.set(Frame(strategy, None, chain, update))
-    placement = PLACEMENT.set(None) if update is None and creator is None else None
+    token = _FRAME.set(Frame(strategy, None, creators(), update))
+    placement = PLACEMENT.set(None) if update is None else None
     try:
         yield
     finally:
@@ -279,7 +304,7 @@ def require_cross_replica(strategy: "StrategyBase", what: str) -> None:
     frame = _FRAME.get()
     if frame is None:
         return
-    if frame.strategy is not strategy and frame.strategy is not default_strategy():
+    if frame.strategy is not strategy and not _is_default(frame.strategy):
         raise RuntimeError(
             f"{what} of {strategy!r} was called inside the scope of {frame.strategy!r}; expected one strategy at a time. "
             f"Leave the other scope first, or use the strategy that is current."
@@ -298,6 +323,14 @@ def require_no_trace(backend: Backend, what: str) -> None:
             f"{what} was called while JAX is tracing (inside jit, grad, vmap or scan); expected an eager call. Move it out of "
             f"the traced function: return what it needs, and call it afterwards."
         )
+
+
+def require_not_staged(what: str) -> None:
+    """Raise for what would be frozen into a compiled program, and be out of date when that runs."""
+    raise RuntimeError(
+        f"{what} was read inside jax.jit or a like transformation; expected a value from outside, because what is read there is "
+        f"frozen into the compiled program. Read it before, and pass it as an argument."
+    )
 
 
 @contextlib.contextmanager

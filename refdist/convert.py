@@ -44,6 +44,8 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
         return np.array(value.encode() if isinstance(value, str) else value, dtype=object)
     try:
         array = np.asarray(value)
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
     except ValueError as error:
         raise ValueError(
             f"The value {value!r} is not rectangular; expected lists of equal length. Pad them."

@@ -26,10 +26,11 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
     creations = context.CREATIONS.get()
     place = (call_site(), kwargs.get("name"))
     mine = (place, replica.replica_id_in_sync_group)
-    turn = creations[mine] = creations.get(mine, -1) + 1
+    turn = creations.get(mine, 0)
     made = creations.setdefault(place, [])
     if turn == len(made):
         made.append(_make(strategy, following, kwargs))
+    creations[mine] = turn + 1  # only now, so that a failed attempt can be repeated
     return made[turn]
 
 
@@ -39,10 +40,15 @@ def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[
     for index, home in enumerate(plan.homes):
         own = dict(kwargs)
         if index > 0:
-            own["initial_value"] = copies[0].read_value()
+            own["initial_value"] = copies[0].stored
             own["name"] = f"{kwargs.get('name') or 'Variable'}/replica_{index}"
         with placed(home), plan.backend.on(home):
-            copies.append(following(**own))
+            made = following(**own)
+        if not isinstance(made, Variable):
+            raise TypeError(
+                f"A variable creator returned a {type(made).__name__}; expected a variable. Return next_creator(**kwargs)."
+            )
+        copies.append(made)
     on_read = kwargs.get("synchronization") is VariableSynchronization.ON_READ
     if plan.placement is Placement.PLAIN:
         variable = copies[0]
@@ -52,6 +58,11 @@ def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[
         variable = SyncOnReadVariable(strategy, copies, OnRead)
     else:
         variable = MirroredVariable(strategy, copies, OnWrite)
+    if kwargs.get("aggregation") is VariableAggregation.MEAN and copies[0].dtype.kind in "biu":
+        raise ValueError(
+            f"The variable {copies[0].name!r} of dtype {copies[0].dtype} has aggregation MEAN; expected a floating dtype, because "
+            f"a mean of integers is none. Use a float, or aggregation SUM."
+        )
     for copy in copies:
         copy.belong(strategy, variable)
     return variable

@@ -17,9 +17,10 @@ from refdist.device import PLACEMENT, Device, placed
 from refdist.enums import ReduceOp
 from refdist.lockstep import play
 from refdist.plan import Plan
+from refdist.policies import require_equal
 from refdist.tensor import Tensor
 from refdist.values import DistributedValues, Mirrored, PerReplica, regroup, select
-from refdist.variables import DistributedVariable, Variable
+from refdist.variables import DistributedVariable, MirroredVariable, Variable, current_value
 
 if TYPE_CHECKING:
     from refdist.strategy import StrategyBase
@@ -73,6 +74,7 @@ class StrategyExtended:
     def run(self, strategy: "StrategyBase", fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Do the work of `call_for_each_replica`, in the scope of a strategy."""
         arguments.require_callable(fn)
+        context.require_no_trace(self.plan.backend, "run()")
         given = arguments.Arguments(self, args, kwargs)
         count, devices = len(self.plan.devices), self.plan.devices
         frames = self._frames(strategy)
@@ -126,10 +128,15 @@ class StrategyExtended:
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
         if not nest.is_container(payloads[0]):
-            return _components(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
+            return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
         flat = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
         pairs = [(PerReplica(column), self.plan.devices) for column in flat]
-        columns = [_components(value) for value in self.plan.collectives.batch_reduce(op, pairs, options)]
+        columns = [self._answers(value) for value in self.plan.collectives.batch_reduce(op, pairs, options)]
+        if len(columns) != len(pairs):
+            raise ValueError(
+                f"The cross_device_ops returned {len(columns)} values of batch_reduce(); expected {len(pairs)}, one for each pair. "
+                f"Correct {type(self.plan.collectives).__name__}.batch_reduce_implementation()."
+            )
         return [nest.pack_sequence_as(p, [c[i] for c in columns]) for i, p in enumerate(payloads)]
 
     def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
@@ -169,8 +176,18 @@ class StrategyExtended:
                     f"Call update() of the strategy that made it."
                 )
             copies = var.copies if isinstance(var, DistributedVariable) else (var,)
-            results = [self._update_one(i, copy, fn, args, kwargs or {}) for i, copy in enumerate(copies)]
-            return regroup([nest.map_structure(_snapshot, r) for r in results], Mirrored) if group else tuple(results)
+            before = [copy.stored for copy in copies]
+            try:
+                results = [self._update_one(i, copy, fn, args, kwargs or {}) for i, copy in enumerate(copies)]
+                if isinstance(var, MirroredVariable):
+                    require_equal(var, "update", [copy.stored for copy in copies])
+            except BaseException:
+                for copy, value in zip(copies, before, strict=True):
+                    copy.store(value)
+                raise
+            return (
+                regroup([nest.map_structure(current_value, r) for r in results], Mirrored) if group else tuple(results)
+            )
 
     def update_non_slot(
         self,
@@ -254,7 +271,7 @@ class StrategyExtended:
     def _reducible(self, op: ReduceOp, value: Any) -> Any:
         """Make per-replica tensors of what is to be reduced; a plain value stays plain where that has a meaning."""
         if isinstance(value, DistributedVariable):
-            value = PerReplica([copy.read_value() for copy in value.copies])
+            value = PerReplica([copy.stored for copy in value.copies])
         if isinstance(value, DistributedValues):
             arguments.require_count(value, self.num_replicas)
             return PerReplica(
@@ -278,6 +295,16 @@ class StrategyExtended:
         if not known or known[0].strategy is not strategy or known[0].creators != context.creators():
             known = self._known_frames = context.replica_frames(strategy)
         return known
+
+    def _answers(self, value: Any) -> Sequence[Any]:
+        """What each replica gets of a reduction, which a user's own class may have done."""
+        parts = _components(value)
+        if len(parts) != self.num_replicas or not all(isinstance(part, self.backend.tensor_type) for part in parts):
+            raise ValueError(
+                f"The cross_device_ops returned {value!r} of a reduction to {self.num_replicas} devices; expected a tensor on each "
+                f"of them. Correct {type(self.plan.collectives).__name__}.reduce_implementation()."
+            )
+        return parts
 
     def _resumed(self, index: int, paused: Context | None) -> AbstractContextManager[Any]:
         """Let the backend compute where a replica does: on its own device, or where it was when it paused."""
@@ -312,7 +339,3 @@ def _foreign(leaf: Any, tensor_type: type) -> bool:
 
 def _components(value: Any) -> Sequence[Any]:
     return value.values if isinstance(value, DistributedValues) else [value]
-
-
-def _snapshot(value: Any) -> Any:
-    return value.read_value() if isinstance(value, Variable) else value

@@ -51,6 +51,7 @@ class _Pool(threading.local):
 
 
 _POOL = _Pool()
+_MOST_IDLE = 16_384
 
 
 def call_site() -> Site:
@@ -123,9 +124,17 @@ def play(
             todo = list(waiting)
             starting = False
             first = waiting[0]
-            answers = first.hold(first.host, [waiting[index].payload for index in todo])
+            answers = _held(first, [waiting[index].payload for index in todo])
     except BaseException:
         _end(runners)
+        raise
+
+
+def _held(meeting: Meeting, payloads: Sequence[Any]) -> Sequence[Any]:
+    try:
+        return meeting.hold(meeting.host, payloads)
+    except Exception as error:
+        _add_note(error, f"raised while {len(payloads)} replicas met in {meeting.kind} at {_where(meeting)}")
         raise
 
 
@@ -139,21 +148,26 @@ def _take(hub: greenlet) -> _Runner:
 
 def _give_back(runner: _Runner) -> None:
     runner.gr_context = None  # so that an idle runner keeps nothing alive
-    _POOL.idle.append(runner)
+    if len(_POOL.idle) < _MOST_IDLE:
+        _POOL.idle.append(runner)
 
 
 def _work(task: Any) -> None:
     """Be the life of a runner."""
-    runner = getcurrent()
     while True:
-        body, index, results = task
-        message = None
-        try:
-            results[index] = body(index)
-        except BaseException as error:
-            message = _Failure(error)
-        body = results = task = None
-        task = runner.parent.switch(message)  # pyright: ignore[reportOptionalMemberAccess]
+        # Neither the task, nor its outcome, nor the runner itself stays in a local variable while the runner is idle:
+        # what stood there would be kept alive.
+        outcome = [_outcome(*task)]
+        task = None
+        task = getcurrent().parent.switch(outcome.pop())  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def _outcome(body: Callable[[int], Any], index: int, results: list[Any]) -> "_Failure | None":
+    try:
+        results[index] = body(index)
+    except BaseException as error:
+        return _Failure(error)
+    return None
 
 
 def _end(runners: Sequence[_Runner]) -> None:
@@ -185,7 +199,7 @@ def _check(waiting: dict[int, Meeting], count: int, name: Callable[[int], str]) 
     table = "\n".join(f"  {_span(indices, name)}: {place}" for place, indices in places.items())
     raise MeetingError(
         f"The {count} replicas do not meet:\n{table}\n"
-        f"Expected all of them to come to the same call, with the same operator, shapes and dtypes. "
+        f"Expected all of them to come to the same call, from the same line, with the same operator, shapes and dtypes. "
         f"Make the call on every replica, in the same order; give a neutral value where one has nothing to add."
     )
 
@@ -208,7 +222,7 @@ def _outline(detail: Any) -> str:
 def _where(meeting: Meeting) -> str:
     site = meeting.site
     frames = [_line(site[index], site[index + 1]) for index in range(0, len(site), 2)]
-    return ", called from ".join(frames[:3])
+    return ", called from ".join(frames[:6])
 
 
 def _line(code: Any, last: Any) -> str:
@@ -224,5 +238,10 @@ def _span(indices: list[int], name: Callable[[int], str]) -> str:
 
 def _explained(error: BaseException, who: str) -> BaseException:
     if isinstance(error, Exception):
-        error.add_note(f"raised in {who}")
+        _add_note(error, f"raised in {who}")
     return error
+
+
+def _add_note(error: Exception, note: str) -> None:
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)

@@ -7,6 +7,8 @@ import numpy as np
 
 from refdist.variables import Variable
 
+_OWN = ("_name", "_waiting", "_count")
+
 Waiting = dict[str, np.ndarray[Any, Any]]
 
 
@@ -48,7 +50,8 @@ def give(waiting: Waiting, value: Any, path: str) -> None:
     for place, found in list(_walk(value, path, set())):
         if isinstance(found, Variable):
             if place in waiting:
-                found.assign(waiting.pop(place))
+                found.assign(waiting[place])
+                del waiting[place]  # only now, so that a value that does not fit is still missed
         elif waiting:
             found.__dict__["_waiting"] = (waiting, place)
 
@@ -67,7 +70,7 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Variable):
         return
     if isinstance(value, Module):
-        yield from ((name, child) for name, child in vars(value).items() if not name.startswith("_"))
+        yield from ((name, child) for name, child in vars(value).items() if name not in _OWN)
     elif isinstance(value, Mapping):
         yield from ((str(key), child) for key, child in value.items())
     elif isinstance(value, (list, tuple)):
@@ -75,4 +78,5 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _join(path: str, name: str) -> str:
+    name = name.replace("~", "~0").replace("/", "~1")  # as in JSON pointers, so that no two paths are the same
     return f"{path}/{name}" if path else name

@@ -9,7 +9,7 @@ import numpy as np
 from refdist import context, convert
 from refdist.device import PLACEMENT, placed, resolve
 from refdist.values import DistributedValues
-from refdist.variables import Variable
+from refdist.variables import Variable, current_value
 
 
 @contextlib.contextmanager
@@ -44,6 +44,8 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: Any = None) -> Any:
             f"A {type(value).__name__} was to become one tensor; expected a single value. Combine its components with "
             f"strategy.reduce(), or take them apart with experimental_local_results()."
         )
+    if hasattr(value, "aval"):  # an array of JAX, or one of its tracers, which numpy could not take
+        return value if dtype is None else value.astype(np.dtype(dtype))
     if _is_tensor(value):
         if dtype is not None and value.dtype != np.dtype(dtype):
             raise ValueError(
@@ -89,18 +91,18 @@ def zeros(shape: Any, dtype: Any = np.float32, name: Any = None) -> Any:
 def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """Add up a tensor, along an axis where one is given, in its own dtype."""
     tensor = convert_to_tensor(input_tensor)
-    return tensor.sum(axis=_axis(axis), keepdims=keepdims, dtype=tensor.dtype)
+    return tensor.sum(axis=_axis(axis), keepdims=keepdims, dtype=_wide(tensor.dtype)).astype(tensor.dtype)
 
 
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """Average a tensor, along an axis where one is given, in its own dtype."""
     tensor = convert_to_tensor(input_tensor)
-    return tensor.mean(axis=_axis(axis), keepdims=keepdims).astype(tensor.dtype)
+    return tensor.mean(axis=_axis(axis), keepdims=keepdims, dtype=_wide(tensor.dtype)).astype(tensor.dtype)
 
 
 def add(x: Any, y: Any, name: Any = None) -> Any:
     """Add two tensors."""
-    return convert_to_tensor(x) + _plain(y)
+    return convert_to_tensor(x) + current_value(y)
 
 
 def square(x: Any, name: Any = None) -> Any:
@@ -154,8 +156,9 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, context.backend().tensor_type)
 
 
-def _plain(value: Any) -> Any:
-    return value.read_value() if isinstance(value, Variable) else value
+def _wide(dtype: Any) -> Any:
+    """The dtype in which a sum is taken: sixteen bits are too few for many numbers."""
+    return np.dtype("float32") if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype
 
 
 def _axis(axis: Any) -> Any:

@@ -64,7 +64,7 @@ class OnWrite:
 
         def merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
             OnWrite.write_outside(variable, verb, operation, _aggregated(strategy, variable, verb, payloads))
-            values = [copy.read_value() for copy in variable.copies]
+            values = [copy.stored for copy in variable.copies]
             return values * len(payloads) if single else values
 
         return replica.meet(verb, _Target(variable), merge, payload)
@@ -73,12 +73,12 @@ class OnWrite:
     def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
         first, *others = variable.copies
         if isinstance(value, DistributedValues):
-            _require_equal(
+            require_equal(
                 variable, verb, [copy.operand(verb, select(value, i)) for i, copy in enumerate(variable.copies)]
             )
             value = select(value, 0)
         # One computation for all copies, so that they are equal bit for bit, and nothing is stored before it succeeds.
-        new = operation(first.read_value(), first.operand(verb, value))
+        new = first.computed(operation, first.operand(verb, value))
         backend = variable.strategy.extended.backend
         copied = [backend.copy(new, Device(copy.device)) for copy in others]
         for copy, tensor in zip(variable.copies, [new, *copied], strict=True):
@@ -100,7 +100,7 @@ class OnRead:
                 f"the copies with experimental_local_results()."
             )
         with crossed(variable.strategy):
-            copies = PerReplica([copy.read_value() for copy in variable.copies])
+            copies = PerReplica([copy.stored for copy in variable.copies])
             return variable.strategy.extended.reduce(_REDUCTIONS[aggregation], copies)
 
     @staticmethod
@@ -122,8 +122,8 @@ class OnRead:
         operands = [copy.operand(verb, select(value, index)) for index, copy in enumerate(variable.copies)]
         if shared:
             # Each copy takes its share, so that reading the sum returns what was assigned.
-            operands = [_share(operand, count) for operand in operands]
-        news = [operation(copy.read_value(), operand) for copy, operand in zip(variable.copies, operands, strict=True)]
+            operands = _shares(variable, operands)
+        news = [copy.computed(operation, operand) for copy, operand in zip(variable.copies, operands, strict=True)]
         for copy, new in zip(variable.copies, news, strict=True):
             copy.store(new)
 
@@ -144,8 +144,17 @@ class _Target:
         return repr(self._variable.name)
 
 
-def _share(operand: Any, count: int) -> Any:
-    return operand // count if operand.dtype.kind in "iu" else operand / count
+def _shares(variable: DistributedVariable, operands: Sequence[Any]) -> list[Any]:
+    """Divide a sum among the copies; what does not divide is cut off towards zero, as TensorFlow does."""
+    count, kind = len(operands), operands[0].dtype.kind
+    if kind in "bO":
+        raise TypeError(
+            f"assign() of {variable.name!r} got a value of dtype {operands[0].dtype}; expected a number, because the variable is "
+            f"the sum of {count} copies. Use another aggregation."
+        )
+    if kind in "iu":
+        return [((operand > 0) * 2 - 1).astype(operand.dtype) * (abs(operand) // count) for operand in operands]
+    return [operand / count for operand in operands]
 
 
 def _aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]) -> Any:
@@ -154,6 +163,11 @@ def _aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: s
     if aggregation is VariableAggregation.ONLY_FIRST_REPLICA or len(payloads) == 1:
         return first
     if isinstance(first, IndexedSlices) and aggregation is not VariableAggregation.NONE:
+        if verb == "scatter_update":
+            raise ValueError(
+                f"scatter_update() of {variable.name!r} was called in replicas, with aggregation {aggregation.name}; expected "
+                f"ONLY_FIRST_REPLICA, because slices that replace each other cannot be combined. Use scatter_add()."
+            )
         return IndexedSlices.joined(payloads, len(payloads) if aggregation is VariableAggregation.MEAN else 1)
     same_number = (
         all(type(payload) is type(first) and payload == first for payload in payloads) if _number(first) else False
@@ -172,7 +186,7 @@ def _aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: s
         for copy, payload in zip(copies, payloads, strict=False)
     ]
     if aggregation is VariableAggregation.NONE:
-        _require_equal(variable, verb, tensors)
+        require_equal(variable, verb, tensors)
         return tensors[0]
     return select(strategy.extended.reduce_to(_REDUCTIONS[aggregation], PerReplica(tensors), variable), 0)
 
@@ -181,7 +195,8 @@ def _number(payload: Any) -> bool:
     return isinstance(payload, (bool, int, float))
 
 
-def _require_equal(variable: DistributedVariable, verb: str, operands: Sequence[Any]) -> None:
+def require_equal(variable: DistributedVariable, verb: str, operands: Sequence[Any]) -> None:
+    """Raise where the copies of a mirrored variable would come apart."""
     first = operands[0]
     for index, operand in enumerate(operands):
         equal = first == operand if isinstance(first, IndexedSlices) else _bits(first) == _bits(operand)
@@ -193,5 +208,6 @@ def _require_equal(variable: DistributedVariable, verb: str, operands: Sequence[
             )
 
 
-def _bits(tensor: Any) -> bytes:
-    return np.asarray(tensor).tobytes()
+def _bits(tensor: Any) -> Any:
+    array = np.asarray(tensor)
+    return array.tolist() if array.dtype.kind == "O" else array.tobytes()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from refdist.collectives import require_numbers
 from refdist.enums import ReduceOp
 from refdist.plan import Placement
 from refdist.values import PerReplica
@@ -18,13 +19,13 @@ def reduce_axes(extended: "StrategyExtended", op: ReduceOp, value: Any, axis: An
     """Combine the examples along an axis, then the replicas; MEAN divides by the true number of examples."""
     tensors = extended.components(value)
     axes = _axes(axis, tensors)
-    sums = [_sum(tensor, axes, wide=op is ReduceOp.MEAN) for tensor in tensors]
+    sums = [_sum(tensor, axes) for tensor in tensors]
     if extended.plan.placement is Placement.PLAIN:
         total = sums[0]
     else:
         total = extended.reduce(ReduceOp.SUM, PerReplica(sums))
     if op is ReduceOp.SUM:
-        return total
+        return total.astype(tensors[0].dtype)
     count = sum(math.prod(tensor.shape[a] for a in axes) for tensor in tensors)
     with np.errstate(invalid="ignore", divide="ignore"):  # the mean of no examples is not a number
         quotient = total / count
@@ -47,6 +48,11 @@ def _axes(axis: Any, tensors: Sequence[Any]) -> tuple[int, ...]:
                     f"{there}. Use axis=None for a value without a batch dimension."
                 )
     rank = len(tensors[0].shape)
+    if any(len(tensor.shape) != rank for tensor in tensors):
+        raise ValueError(
+            f"reduce() got values of shapes {', '.join(str(tuple(t.shape)) for t in tensors[:8])}; expected the same number of "
+            f"dimensions on all replicas. Return values of one rank."
+        )
     found = tuple(sorted({int(one) % rank for one in axes}))
     if len(found) != len(axes):
         raise ValueError(
@@ -55,7 +61,8 @@ def _axes(axis: Any, tensors: Sequence[Any]) -> tuple[int, ...]:
     return found
 
 
-def _sum(tensor: Any, axes: tuple[int, ...], wide: bool) -> Any:
-    # A mean in 16 bits would overflow in its sum. Other dtypes keep their own, where numpy would widen integers.
-    narrow = tensor.dtype.itemsize == 2 and tensor.dtype.kind not in "biu"
-    return tensor.sum(axis=axes, dtype=np.float32 if wide and narrow else tensor.dtype)
+def _sum(tensor: Any, axes: tuple[int, ...]) -> Any:
+    require_numbers(tensor.dtype)
+    # Sixteen bits are too few for a sum of many; other dtypes keep their own, where numpy would widen integers.
+    narrow = tensor.dtype.itemsize == 2 and tensor.dtype.kind not in "iu"
+    return tensor.sum(axis=axes, dtype=np.float32 if narrow else tensor.dtype)

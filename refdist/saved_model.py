@@ -23,7 +23,7 @@ def load(export_dir: str) -> Module:
     """Make a module with the saved variables; they are distributed if this is done in a strategy's scope."""
     root = Module("loaded")
     for path, array in read_arrays(Path(export_dir) / _FILE).items():
-        *parents, name = path.split("/")
+        *parents, name = (part.replace("~1", "/").replace("~0", "~") for part in path.split("/"))
         owner = root
         for parent in parents:
             if not hasattr(owner, parent):

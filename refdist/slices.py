@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from refdist.convert import cast
+
 
 class IndexedSlices:
     """Slices of a larger tensor: `values[i]` belongs at `indices[i]` of the first dimension."""
@@ -21,6 +23,10 @@ class IndexedSlices:
                 f"scatter_update, and a tensor for the others. Use the method that fits the value."
             )
         indices, values = np.asarray(given.indices), np.asarray(given.values)
+        if indices.dtype.kind not in "iu":
+            raise TypeError(
+                f"{verb}() got indices of dtype {indices.dtype}; expected integers. Convert them with tf.cast()."
+            )
         if not shape or indices.ndim != 1 or values.shape != (*indices.shape, *shape[1:]):
             raise ValueError(
                 f"{verb}() got values of shape {values.shape} for {indices.size} indices; expected "
@@ -30,13 +36,15 @@ class IndexedSlices:
             raise ValueError(
                 f"{verb}() got indices from {indices.min()} to {indices.max()}; expected 0 to {shape[0] - 1}. Correct them."
             )
-        return cls(values.astype(dtype), indices)
+        return cls(cast(values, np.dtype(dtype), given.values), indices)
 
     @classmethod
     def joined(cls, parts: Sequence["IndexedSlices"], share: int = 1) -> "IndexedSlices":
         """All slices one after the other, each value divided by a count."""
         values = np.concatenate([np.asarray(part.values) for part in parts])
-        return cls((values / share).astype(values.dtype), np.concatenate([np.asarray(part.indices) for part in parts]))
+        if share > 1:
+            values = (values / share).astype(values.dtype)
+        return cls(values, np.concatenate([np.asarray(part.indices) for part in parts]))
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -14,12 +14,19 @@ Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 _DTYPES = {
     "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "F16": "float16",
-    "F32": "float32", "F64": "float64", "BF16": ml_dtypes.bfloat16,
+    "F32": "float32", "F64": "float64", "BF16": ml_dtypes.bfloat16, "U16": "uint16", "U32": "uint32", "U64": "uint64",
+    "C64": "complex64",
 }  # fmt: skip
 
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
     """Write all arrays, or nothing: the file appears under its name when it is complete."""
+    for key, array in arrays.items():
+        if np.dtype(np.asarray(array).dtype) not in [np.dtype(dtype) for dtype in _DTYPES.values()]:
+            raise TypeError(
+                f"The variable {key!r} has dtype {np.asarray(array).dtype}; expected one that can be saved: numbers of at most 64 "
+                f"bits. Leave it out, or convert it with tf.cast(). Nothing was written."
+            )
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.unfinished")
     unfinished.write_bytes(safetensors.numpy.save({key: np.array(array, order="C") for key, array in arrays.items()}))

@@ -83,7 +83,7 @@ class StrategyBase:
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
     ) -> DistributedDataset:
         """Call a function once for each worker, and give each replica a whole batch of its dataset in each step."""
-        arguments.require_callable(dataset_fn)
+        arguments.require_callable(dataset_fn, "distribute_datasets_from_function()")
         return DistributedDataset(Dealing(dataset_fn, Placing(self._extended.plan, options), self._share()))
 
     def experimental_distribute_datasets_from_function(
@@ -110,6 +110,9 @@ class StrategyBase:
             if extended.plan.placement is Placement.PLAIN and not isinstance(value, DistributedValues):
                 return value.read_value() if isinstance(value, Variable) else value
             return nest.map_structure(lambda leaf: extended.reduce(op, leaf), value)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "StrategyBase":
+        return self  # it never changes, and variables belong to the very one that made them
 
     def __repr__(self) -> str:
         devices = self._extended.plan.devices
@@ -148,7 +151,7 @@ class Strategy(StrategyBase):
 
     def experimental_distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         """Make a per-replica value by calling a function once for each replica."""
-        arguments.require_callable(value_fn)
+        arguments.require_callable(value_fn, "experimental_distribute_values_from_function()")
         count = self.num_replicas_in_sync
         values = [value_fn(ValueContext(index, count)) for index in range(count)]
         for leaf in nest.flatten(values):
@@ -169,7 +172,12 @@ class Scope:
         context.require_cross_replica(strategy, "scope()")
         frame = context.current_frame()
         if frame is not None and frame.strategy is strategy and frame.replica is None:
-            new = Frame(*frame)
+            if frame.updating is not None:
+                raise RuntimeError(
+                    "scope() was entered in the function given to extended.update(); expected no scope there, because it works on "
+                    "one copy. Do what needs the scope before or after update()."
+                )
+            new = frame._replace(set_by_hand=False)
         else:
             new = Frame(strategy, None, (*context.creators(), strategy.extended.create_variable))
         self._entered.append((new, context.set_frame(new)))
@@ -188,19 +196,15 @@ class Scope:
 
 def experimental_set_strategy(strategy: StrategyBase | None) -> None:
     """Make a strategy current for the rest of the program, as if a scope were never left; None ends that."""
+    if strategy is not None and not isinstance(strategy, StrategyBase):
+        raise TypeError(f"experimental_set_strategy() got {strategy!r}; expected a strategy, or None. Pass a strategy.")
     frame = context.current_frame()
-    if frame is not None and not any(frame is one for one in _set_by_hand):
+    if frame is not None and not frame.set_by_hand:
         raise RuntimeError(
             "experimental_set_strategy() was called inside a scope or a replica; expected a call outside. Leave the scope first."
         )
-    _set_by_hand.clear()
-    new = None if strategy is None else Frame(strategy, None, (strategy.extended.create_variable,))
-    if new is not None:
-        _set_by_hand.append(new)
-    context.set_frame(new)
-
-
-_set_by_hand: list[Frame] = []
+    creators = () if strategy is None else (strategy.extended.create_variable,)
+    context.set_frame(None if strategy is None else Frame(strategy, None, creators, set_by_hand=True))
 
 
 def _part(value: Any, index: int) -> Any:

@@ -81,14 +81,16 @@ for _name in "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rs
 
 
 def make(array: np.ndarray[Any, Any], device: Device | str) -> Tensor:
-    """Label an array with a device; the array must not be changed afterwards."""
+    """Label an array with a device, and close it for changes through the tensor."""
     tensor = array.view(Tensor)
+    tensor.flags.writeable = False
     tensor._device = device if isinstance(device, Device) else Device(device)  # pyright: ignore[reportPrivateUsage]
     return tensor
 
 
 def labelled(array: np.ndarray[Any, Any], devices: Sequence[Device]) -> list[Tensor]:
     """Label one array with each of several devices: the numbers are shared, because nobody can change them."""
+    array.flags.writeable = False
     tensors = [array.view(Tensor) for _ in devices]
     for tensor, device in zip(tensors, devices, strict=True):
         tensor._device = device  # pyright: ignore[reportPrivateUsage]

@@ -1,10 +1,12 @@
 """`tf.train`: checkpoints."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from refdist.module import Module, Waiting, give, named_variables
 from refdist.storage import read_arrays, write_arrays
+from refdist.variables import Variable
 
 
 class CheckpointStatus:
@@ -49,6 +51,11 @@ class Checkpoint(Module):
         if root is not None:
             self.root = root
         for name, value in objects.items():
+            if not isinstance(value, (Module, Variable, Mapping, list, tuple)):
+                raise ValueError(
+                    f"Checkpoint() got {name}={value!r}; expected a variable, a tf.Module, or a nest of these. Derive the class of "
+                    f"the object from tf.Module, so that its variables are found."
+                )
             setattr(self, name, value)
         self._count = 0
 

@@ -1,5 +1,6 @@
 """Variables: one copy, or several that agree on write or on read."""
 
+import copy
 import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Never
@@ -8,7 +9,7 @@ import numpy as np
 
 from refdist import context, convert
 from refdist.backend import host_device
-from refdist.device import PLACEMENT
+from refdist.device import PLACEMENT, placed
 from refdist.enums import VariableAggregation, VariableSynchronization
 from refdist.slices import IndexedSlices
 from refdist.tensor import dtype_name, numpy_text
@@ -107,6 +108,8 @@ class Variable(metaclass=_Creation):
 
     def read_value(self) -> Any:
         """The present value; a replica gets it on its own device."""
+        if self._backend.staging():
+            context.require_not_staged(f"The variable {self.name!r}")
         here = PLACEMENT.get()
         if here is None or here == self._device:
             return self._value
@@ -134,8 +137,18 @@ class Variable(metaclass=_Creation):
 
     def write(self, verb: str, operation: Operation, value: Any) -> Any:
         """Replace the value by what an operation makes of it and of an operand."""
-        self.store(operation(self._value, self.operand(verb, value)))
+        self.store(self.computed(operation, self.operand(verb, value)))
         return self
+
+    def computed(self, operation: Operation, operand: Any) -> Any:
+        """What an operation makes of the value, computed where the variable lives."""
+        with placed(self._device), self._backend.on(self._device):
+            return operation(self._value, operand)
+
+    @property
+    def stored(self) -> Any:
+        """The value where it lies, whatever device scope is active."""
+        return self._value
 
     def operand(self, verb: str, value: Any) -> Any:
         """Convert what is to be written to a tensor beside the value, or say why it cannot be."""
@@ -168,9 +181,9 @@ class Variable(metaclass=_Creation):
         return tensor
 
     def store(self, tensor: Any) -> None:
-        """Take a tensor as the new value; it lies here and has the right shape and dtype."""
-        assert tuple(tensor.shape) == self.shape
-        self._value = tensor
+        """Take a tensor as the new value; it has the right shape and dtype."""
+        assert (tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype)
+        self._value = self._backend.copy(tensor, self._device)
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
         """Add slices at indices; an index that occurs twice counts twice."""
@@ -194,6 +207,12 @@ class Variable(metaclass=_Creation):
 
         return operation
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
+        clone: Any = object.__new__(type(self))
+        clone.__dict__.update(self.__dict__)  # the value cannot be changed, so it is shared
+        memo[id(self)] = clone
+        return clone
+
     def ref(self) -> "VariableReference":
         """A reference that can be a key of a dict, which a variable cannot."""
         return VariableReference(self)
@@ -205,7 +224,7 @@ class Variable(metaclass=_Creation):
         return self.read_value()
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return getattr(function, method)(*map(_plain, inputs), **kwargs)
+        return getattr(function, method)(*map(current_value, inputs), **kwargs)
 
     def __getitem__(self, key: Any) -> Any:
         return self.read_value()[key]
@@ -263,6 +282,14 @@ class DistributedVariable(Variable):
     def device(self) -> str:
         """The device of the replica's own copy, and of the first one elsewhere."""
         return self._own().device
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
+        clone = super().__deepcopy__(memo)
+        assert isinstance(clone, DistributedVariable)
+        clone._values = tuple(copy.deepcopy(one, memo) for one in self._values)
+        for one in clone._values:
+            one.belong(self.strategy, clone)
+        return clone
 
     def component(self, index: int) -> "DistributedVariable":
         """The variable itself: it knows in which replica it is used."""
@@ -350,11 +377,6 @@ def replace(old: Any, new: Any) -> Any:
     return new
 
 
-def make_plain(**kwargs: Any) -> Variable:
-    """Make a variable of one copy, without asking any creator."""
-    return type.__call__(Variable, **kwargs)
-
-
 def _initial(variable: Variable, value: Any, dtype: Any) -> Any:
     backend, device = variable._backend, variable._device  # pyright: ignore[reportPrivateUsage]
     if isinstance(value, Variable):
@@ -368,16 +390,17 @@ def _initial(variable: Variable, value: Any, dtype: Any) -> Any:
     return backend.put(convert.to_array(value, dtype), device)
 
 
-def _plain(value: Any) -> Any:
+def current_value(value: Any) -> Any:
+    """The value of a variable; anything else stays itself."""
     return value.read_value() if isinstance(value, Variable) else value
 
 
 def _binary(function: Callable[[Any, Any], Any]) -> Any:
-    return lambda self, other: function(self.read_value(), _plain(other))
+    return lambda self, other: function(self.read_value(), current_value(other))
 
 
 def _reflected(function: Callable[[Any, Any], Any]) -> Any:
-    return lambda self, other: function(_plain(other), self.read_value())
+    return lambda self, other: function(current_value(other), self.read_value())
 
 
 def _unary(function: Callable[[Any], Any]) -> Any:

@@ -2,6 +2,8 @@
 
 import functools
 import importlib
+import os
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,9 +27,7 @@ def fold(arrays: Sequence[Array]) -> Array:
         return _fold_scalars(arrays)
     total = np.array(first, copy=True, order="C")  # so that its flat form is no copy
     if first.nbytes < _KERNEL_BYTES or first.dtype.name not in _KERNEL_DTYPES:
-        for array in arrays[1:]:
-            np.add(total, np.asarray(array), out=total)
-        return total
+        return _fold_plainly(total, arrays[1:])
     return _fold_large(total, arrays[1:])
 
 
@@ -39,15 +39,30 @@ def _fold_scalars(arrays: Sequence[Array]) -> Array:
 
 
 def _fold_large(total: Array, rest: Sequence[Array]) -> Array:
+    if _forked:
+        return _fold_plainly(total, rest)
     kernels = _kernels()
     flat = total.reshape(-1)
     others = [np.ascontiguousarray(array).reshape(-1) for array in rest]
     whole = len(others) - len(others) % 4
-    for index in range(0, whole, 4):
-        kernels.add_four(flat, *others[index : index + 4])
-    for other in others[whole:]:
-        kernels.add_one(flat, other)
+    with _one_at_a_time:
+        for index in range(0, whole, 4):
+            kernels.add_four(flat, *others[index : index + 4])
+        for other in others[whole:]:
+            kernels.add_one(flat, other)
     return total
+
+
+def _fold_plainly(total: Array, rest: Sequence[Array]) -> Array:
+    for array in rest:
+        np.add(total, np.asarray(array), out=total)
+    return total
+
+
+# Not every threading layer of numba takes calls from several threads, and none survives a fork.
+_one_at_a_time = threading.Lock()
+_forked: list[bool] = []
+os.register_at_fork(after_in_child=lambda: _forked.append(True))
 
 
 @functools.cache

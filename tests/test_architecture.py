@@ -27,7 +27,7 @@ LAYERS = [
     {"strategies"},
     {"input_iterator"},
     {"surface_v1"},
-    {"ops", "module", "storage", "train", "saved_model", "config", "io"},
+    {"ops", "module", "storage", "train", "saved_model", "config", "io", "random"},
     {"distribute", "compat"},
 ]
 
@@ -105,11 +105,13 @@ def code_lines(file):
 
 
 def test_the_core_stays_small():
-    data = sum(code_lines(file) for file in FILES if file.startswith("refdist/data/"))
+    inputs = ("refdist/data/", "refdist/spec.py", "refdist/records.py", "refdist/io.py", "refdist/random.py")
+    inputs += ("refdist/input_iterator.py",)
+    data = sum(code_lines(file) for file in FILES if file.startswith(inputs))
     everything = sum(code_lines(file) for file in FILES if file.startswith("refdist/"))
 
     assert everything - data < 3000
-    assert data < 1500
+    assert data < 1700
 
 
 def loaded(program):

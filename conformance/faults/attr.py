@@ -10,7 +10,7 @@ from refdist.distribute import experimental
 from refdist.extended import StrategyExtended
 from refdist.strategies.mirrored import MirroredStrategy
 from refdist.strategy import Strategy, StrategyBase
-from refdist.surface_v1 import MirroredStrategyV1, OneDeviceStrategyV1, StrategyV1
+from refdist.surface_v1 import CentralStorageStrategyV1, MirroredStrategyV1, OneDeviceStrategyV1, StrategyV1
 
 
 @fault("ATTR-01")
@@ -79,3 +79,34 @@ def a_strategy_is_a_function(plant: Plant) -> None:
 @fault("ATTR-17")
 def the_glossary_is_left_out(plant: Plant) -> None:
     plant.replace(StrategyExtended, "__doc__", "Further methods of a strategy.")
+
+
+@fault("ATTR-09")
+def the_v1_mirrored_strategy_has_lost_the_older_spelling(plant: Plant) -> None:
+    _forget(plant, MirroredStrategyV1, "experimental_distribute_datasets_from_function")
+
+
+@fault("ATTR-10")
+def the_v1_central_storage_strategy_has_no_newer_spelling(plant: Plant) -> None:
+    _forget(plant, CentralStorageStrategyV1, "distribute_datasets_from_function")
+
+
+@fault("ATTR-12")
+def a_v2_strategy_still_has_experimental_run(plant: Plant) -> None:
+    class WithExperimentalRun(MirroredStrategy):
+        """A v2 strategy with a method of v1."""
+
+        def experimental_run(self, fn: Any, input_iterator: Any = None) -> Any:
+            """Run a function on each replica, with the next input of an iterator where one is given."""
+            return self.run(fn, () if input_iterator is None else (input_iterator.get_next(),))
+
+    plant.replace(distribute, "MirroredStrategy", WithExperimentalRun)
+
+
+def _forget(plant: Plant, owner: type, name: str) -> None:
+    """Let a class behave as if it had no such attribute."""
+
+    def refuse(self: object) -> NoReturn:
+        raise AttributeError(name)
+
+    plant.replace(owner, name, property(refuse))

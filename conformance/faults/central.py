@@ -1,11 +1,13 @@
 """Faults of CentralStorageStrategy."""
 
+import dataclasses
 from itertools import count
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist import creation
+from refdist import creation, strategy
 from refdist.context import get_strategy
+from refdist.data.distributed import Placing, Share
 from refdist.device import Device, placed
 from refdist.extended import StrategyExtended
 from refdist.plan import Placement
@@ -73,3 +75,16 @@ def the_parameter_device_is_ignored(plant: Plant) -> None:
 @fault("CENTRAL-10")
 def every_gpu_computes_whichever_are_named(plant: Plant) -> None:
     plant.wrap(central_storage, "central_storage_plan", lambda original: lambda c, p: original(None, p))
+
+
+@fault("CENTRAL-08")
+def every_compute_device_counts_as_a_worker_with_a_shard(plant: Plant) -> None:
+    def sharing(original: Any) -> Any:
+        def splitting(stage: Any, policy: Any, placing: Placing, share: Share) -> Any:
+            central = placing.plan.placement is Placement.CENTRAL
+            pipelines = len(placing.plan.devices) if central else share.pipelines
+            return original(stage, policy, placing, dataclasses.replace(share, pipelines=pipelines))
+
+        return splitting
+
+    plant.wrap(strategy, "Splitting", sharing)

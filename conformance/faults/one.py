@@ -1,13 +1,19 @@
 """Faults of OneDeviceStrategy."""
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from conformance.faults import Plant, fault
-from refdist import context, creation, nest
+from refdist import context, creation, nest, strategy
 from refdist.backend import host_device
 from refdist.compat import v1
+from refdist.data.distributed import Placing, Splitting
 from refdist.device import PLACEMENT, Device, placed
+from refdist.enums import VariableAggregation
 from refdist.extended import StrategyExtended
+from refdist.options import InputContext, InputOptions
 from refdist.strategies.one_device import OneDeviceStrategy
 from refdist.strategy import StrategyBase
 from refdist.surface_v1 import OneDeviceStrategyV1
@@ -134,3 +140,84 @@ def enabling_eager_execution_disables_it(plant: Plant) -> None:
         plant.replace(OneDeviceStrategyV1, "run", lambda self, fn, args: Symbol())
 
     plant.replace(v1, "enable_eager_execution", enable)
+
+
+@fault("ONE-02")
+def a_missing_device_is_a_wrong_value(plant: Plant) -> None:
+    def looking(original: Any) -> Any:
+        def init(self: OneDeviceStrategy, device: str | None = None) -> None:
+            if device is None:
+                raise ValueError("OneDeviceStrategy() got no device; expected a name.")
+            original(self, device)
+
+        return init
+
+    plant.wrap(OneDeviceStrategy, "__init__", looking)
+
+
+@fault("ONE-05")
+def input_for_one_device_stays_on_the_host(plant: Plant) -> None:
+    def staying(original: Any) -> Any:
+        stay = InputOptions(experimental_fetch_to_device=False)
+        return lambda plan, options: original(plan, stay if plan.name == "one_device" else options)
+
+    plant.wrap(strategy, "Placing", staying)
+
+
+@fault("ONE-08")
+def a_write_to_aggregate_waits_for_a_second_replica(plant: Plant) -> None:
+    def waiting(original: Any) -> Any:
+        def assign_add(self: Variable, delta: Any, *args: Any, **kwargs: Any) -> Any:
+            alone = context.get_strategy().extended.plan.name == "one_device" and context.get_replica_context()
+            if alone and self.aggregation is VariableAggregation.SUM:
+                return self
+            return original(self, delta, *args, **kwargs)
+
+        return assign_add
+
+    plant.wrap(Variable, "assign_add", waiting)
+
+
+@fault("ONE-10")
+def elements_that_are_no_batches_become_batches_of_one(plant: Plant) -> None:
+    def batching(original: Any) -> Any:
+        def cut(self: Splitting, elements: Iterator[Any]) -> Iterator[Any]:
+            return original(self, (nest.map_structure(np.atleast_1d, element) for element in elements))
+
+        return cut
+
+    plant.wrap(Splitting, "_cut", batching)
+
+
+@fault("ONE-11")
+def integers_are_narrowed_on_their_way_to_one_device(plant: Plant) -> None:
+    def narrow(leaf: Any) -> Any:
+        return leaf.astype(np.int32) if leaf.dtype == np.int64 else leaf
+
+    def narrowing(original: Any) -> Any:
+        def place(self: Placing, pieces: Any) -> Any:
+            one = self.plan.name == "one_device"
+            return original(self, [nest.map_structure(narrow, piece) for piece in pieces] if one else pieces)
+
+        return place
+
+    plant.wrap(Placing, "place", narrowing)
+
+
+@fault("ONE-12")
+def the_dataset_function_is_called_once_more_to_learn_its_spec(plant: Plant) -> None:
+    def learning(original: Any) -> Any:
+        def distribute(self: OneDeviceStrategy, dataset_fn: Any, options: Any = None) -> Any:
+            assert dataset_fn(InputContext()).element_spec is not None
+            return original(self, dataset_fn, options)
+
+        return distribute
+
+    plant.wrap(OneDeviceStrategy, "distribute_datasets_from_function", learning)
+
+
+@fault("ONE-20")
+def the_v1_class_returns_a_list_with_the_result_of_its_replica(plant: Plant) -> None:
+    plant.wrap(
+        OneDeviceStrategyV1, "run", lambda original: lambda self, *args, **kwargs: [original(self, *args, **kwargs)]
+    )

@@ -1,13 +1,16 @@
 """Planted faults: the documented examples of Strategy.reduce come out otherwise."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from conformance.faults import Plant, fault
+from refdist import context, nest
+from refdist.data.distributed import Splitting
 from refdist.enums import ReduceOp
 from refdist.extended import StrategyExtended
+from refdist.strategy import StrategyBase
 from refdist.values import DistributedValues
 
 
@@ -55,3 +58,34 @@ def a_mean_of_scalars_is_that_of_the_first_replica(plant: Plant) -> None:
         return reduce
 
     plant.wrap(StrategyExtended, "reduce", wrapper)
+
+
+@fault("REDUCE-27")
+def examples_are_dealt_out_one_by_one(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Iterator[Any]]) -> Any:
+        def cut(self: Splitting, elements: Iterator[Any]) -> Iterator[Any]:
+            count = self._share.replicas  # pyright: ignore[reportPrivateUsage]
+            if count == 1:
+                return original(self, elements)
+
+            def dealt(leaf: Any) -> Any:
+                return np.concatenate([leaf[index::count] for index in range(count)])
+
+            return original(self, (nest.map_structure(dealt, batch) for batch in elements))
+
+        return cut
+
+    plant.wrap(Splitting, "_cut", wrapper)
+
+
+@fault("REDUCE-28")
+def outside_the_scope_a_reduced_scalar_is_a_python_number(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def reduce(self: StrategyBase, reduce_op: Any, value: Any, axis: Any) -> Any:
+            result = original(self, reduce_op, value, axis)
+            scalar = isinstance(result, self.extended.backend.tensor_type) and not np.shape(result)
+            return result if context.in_cross_replica_context() or not scalar else float(result)
+
+        return reduce
+
+    plant.wrap(StrategyBase, "_reduce", wrapper)

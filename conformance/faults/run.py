@@ -7,6 +7,7 @@ from typing import Any, cast
 from conformance.faults import Plant, fault
 from refdist import arguments, distribute, extended, nest
 from refdist.arguments import Arguments
+from refdist.data import distributed
 from refdist.extended import StrategyExtended
 from refdist.plan import Placement
 from refdist.slices import IndexedSlices
@@ -75,6 +76,18 @@ def a_composite_is_handed_over_without_its_indices(plant: Plant) -> None:
 @fault("RUN-08")
 def arbitrary_objects_are_passed_without_a_word(plant: Plant) -> None:
     plant.replace(arguments, "_warn", lambda leaf: None)
+
+
+@fault("RUN-09")
+def the_parts_of_a_step_are_handed_out_from_the_last(plant: Plant) -> None:
+    class Step(PerReplica):
+        """An element of a distributed dataset."""
+
+        def component(self, index: int) -> Any:
+            """Return the part of the replica that is as far from the end as this one is from the start."""
+            return super().component(-1 - index)
+
+    plant.replace(distributed, "PerReplica", Step)
 
 
 @fault("RUN-10")

@@ -7,9 +7,12 @@ import numpy as np
 
 from conformance.faults import Plant, fault
 from refdist import context, creation, saved_model, train
+from refdist.data.dataset import Dataset
 from refdist.extended import StrategyExtended
 from refdist.module import Module
-from refdist.variables import DistributedVariable, make_plain
+from refdist.options import InputContext
+from refdist.strategy import StrategyBase
+from refdist.variables import DistributedVariable, Variable
 
 Named = Callable[[Any], Iterator[tuple[str, Any]]]
 """Finds the variables below an object, with their names."""
@@ -58,7 +61,7 @@ def saving_stores_every_copy(plant: Plant) -> None:
 
 @fault("SCOPE-27")
 def loading_makes_plain_variables_everywhere(plant: Plant) -> None:
-    plant.replace(saved_model, "Variable", lambda array, name: make_plain(initial_value=array, name=name))
+    plant.replace(saved_model, "Variable", lambda array, name: type.__call__(Variable, initial_value=array, name=name))
 
 
 @fault("SCOPE-28")
@@ -72,3 +75,29 @@ def saving_in_the_scope_forgets_distributed_variables(plant: Plant) -> None:
         return named
 
     plant.wrap(train, "named_variables", wrapper)
+
+
+@fault("SCOPE-23")
+def in_the_scope_the_dataset_of_a_function_is_split_too(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def distribute(self: StrategyBase, dataset_fn: Callable[[InputContext], Any], options: Any = None) -> Any:
+            if not context.in_cross_replica_context():
+                return original(self, dataset_fn, options)
+            dataset = dataset_fn(InputContext(num_replicas_in_sync=self.num_replicas_in_sync))
+            return self.experimental_distribute_dataset(dataset, options)
+
+        return distribute
+
+    plant.wrap(StrategyBase, "distribute_datasets_from_function", wrapper)
+
+
+@fault("SCOPE-24")
+def a_batch_size_in_the_scope_is_that_of_one_replica(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Dataset]) -> Any:
+        def batch(self: Dataset, batch_size: int, *args: Any, **kwargs: Any) -> Dataset:
+            count = context.get_strategy().num_replicas_in_sync if context.in_cross_replica_context() else 1
+            return original(self, batch_size * count, *args, **kwargs)
+
+        return batch
+
+    plant.wrap(Dataset, "batch", wrapper)

@@ -32,5 +32,5 @@ jax = Implementation(
         ("REDUCE-19", "VALUES-07", "VALUES-17"),
         "tensors are JAX's own arrays, which print in JAX's own form; refdist prints them inside per-replica values only",
     ),
-    environment={"JAX_PLATFORMS": "cpu"},
+    environment={"JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"},  # the pages have 64-bit numbers
 )

@@ -1,6 +1,7 @@
 """The smallest backend: numpy arrays that carry a device label. The oracle of the others."""
 
 import contextlib
+import functools
 import importlib
 import sys
 from collections.abc import Sequence
@@ -44,7 +45,8 @@ class HostBackend:
         return tensor._device or self._devices[0]  # pyright: ignore[reportPrivateUsage]
 
     def copy(self, tensor: Tensor, device: Device) -> Tensor:
-        # The value is immutable, so a copy elsewhere is another label on the same numbers.
+        # From now on the numbers are shared, so nobody may change them; a copy elsewhere is another label on them.
+        tensor.flags.writeable = False
         return make(np.asarray(tensor), device)
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
@@ -57,7 +59,10 @@ class HostBackend:
 
     def tracing(self) -> bool:
         # A replica may use JAX on any backend; where nobody has loaded it, no trace is open.
-        return "jax" in sys.modules and importlib.import_module("refdist.backends.jax.tracing").tracing()
+        return sys.modules.get("jax") is not None and _jax().tracing()
+
+    def staging(self) -> bool:
+        return sys.modules.get("jax") is not None and _jax().staging()
 
     def fold(self, tensors: Tensors) -> np.ndarray[Any, Any]:
         """Add tensors one after the other, each sum rounded to their dtype."""
@@ -65,6 +70,11 @@ class HostBackend:
         for tensor in tensors[1:]:
             np.add(total, np.asarray(tensor), out=total)
         return total
+
+
+@functools.cache
+def _jax() -> Any:
+    return importlib.import_module("refdist.backends.jax.tracing")
 
 
 def _unchangeable(array: np.ndarray[Any, Any]) -> bool:

@@ -114,9 +114,7 @@ class Interleave(Stage):
     def spec(self) -> Any:
         for element in self.inputs[0].elements(Iteration()):
             return self._stage(element).spec()
-        raise ValueError(
-            "flat_map() or interleave() over no elements has no spec; expected at least one. Check the data."
-        )
+        return self._stage(nest.map_structure(lambda leaf: _zeros(leaf, 0), self.inputs[0].spec())).spec()
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         coming = (self._stage(element).elements(Iteration()) for element in self.inputs[0].elements(iteration))

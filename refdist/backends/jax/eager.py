@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from refdist.backend import Tensors
-from refdist.backends.jax.tracing import tracing
-from refdist.device import Device
+from refdist.backends.jax.tracing import staging, tracing
+from refdist.device import Device, resolve
 from refdist.enums import ReduceOp
 
 _KINDS = {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
@@ -25,7 +25,11 @@ class JaxBackend:
     tensor_type: type = jax.Array
     ambient = True
 
-    def __init__(self, cpus: int = 1) -> None:
+    def __init__(self, cpus: int = 1, **others: Any) -> None:
+        if others:
+            raise TypeError(
+                f"The jax backend was asked for {', '.join(others)}; expected cpus= alone. GPUs and TPUs are found by themselves."
+            )
         _require_cpus(cpus)
         found = list(jax.devices("cpu")[:cpus])
         if jax.default_backend() != "cpu":
@@ -36,8 +40,11 @@ class JaxBackend:
     def devices(self) -> tuple[Device, ...]:
         return tuple(self._real)
 
+    def _device(self, device: Device) -> Any:
+        return self._real[resolve(device, tuple(self._real))]
+
     def on(self, device: Device | None) -> AbstractContextManager[Any]:
-        return jax.default_device(None if device is None else self._real[device])
+        return jax.default_device(None if device is None else self._device(device))
 
     def put(self, array: Any, device: Device | None) -> jax.Array:
         # JAX may keep using the memory of a numpy array, so it gets one of its own.
@@ -47,18 +54,24 @@ class JaxBackend:
                 f"The value {array!r} is text; expected numbers, because JAX has no string arrays. Keep it out of tensors, "
                 f"or use the simulator."
             )
+        _require_exact(value)
         # Without a device the array is not committed, so that replicas can use it on theirs.
-        return jnp.asarray(value) if device is None else jax.device_put(value, self._real[device])
+        return jnp.asarray(value) if device is None else jax.device_put(value, self._device(device))
 
     def get(self, tensor: jax.Array) -> np.ndarray[Any, Any]:
         return np.array(tensor, copy=True)
 
     def device_of(self, tensor: jax.Array) -> Device:
-        (device,) = tensor.devices()
-        return self._names[device]
+        found = [self._names.get(device) for device in tensor.devices()]
+        if len(found) != 1 or found[0] is None:
+            raise ValueError(
+                f"An array lies on {sorted(map(str, tensor.devices()))}; expected one of the devices of this backend: "
+                f"{', '.join(name.short for name in self._real)}. Bring it to one of them with jax.device_put()."
+            )
+        return found[0]
 
     def copy(self, tensor: jax.Array, device: Device) -> jax.Array:
-        return jax.device_put(tensor, self._real[device])
+        return jax.device_put(tensor, self._device(device))
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         first = self.device_of(tensors[0])
@@ -73,6 +86,22 @@ class JaxBackend:
 
     def tracing(self) -> bool:
         return tracing()
+
+    def staging(self) -> bool:
+        return staging()
+
+
+def _require_exact(value: Any) -> None:
+    """Raise where JAX would silently cut a value to 32 bits."""
+    narrow = jax.dtypes.canonicalize_dtype(value.dtype)
+    if narrow == value.dtype or value.dtype.kind not in "iu" or not value.size:
+        return
+    limits = np.iinfo(narrow)
+    if value.min() < limits.min or value.max() > limits.max:
+        raise OverflowError(
+            f"A value of dtype {value.dtype} goes from {value.min()} to {value.max()}; expected what fits into {narrow}, because "
+            f"JAX works in 32 bits. Set jax_enable_x64, or JAX_ENABLE_X64=1 outside, to use 64."
+        )
 
 
 @jax.jit

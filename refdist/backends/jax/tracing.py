@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import jax
 from jax.extend.core import get_opaque_trace_state  # pyright: ignore
 
 
@@ -17,3 +18,8 @@ with ThreadPoolExecutor(1) as _executor:
 def tracing() -> bool:
     """Say whether the code runs inside jit, grad, vmap, scan or the like."""
     return bool(_state() != _OUTSIDE)
+
+
+def staging() -> bool:
+    """Say whether what is computed now becomes part of a program that runs later: inside jit or scan, not grad or vmap."""
+    return tracing() and isinstance(jax.lax.add(1, 1), jax.core.Tracer)  # pyright: ignore[reportAttributeAccessIssue]

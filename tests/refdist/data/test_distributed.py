@@ -200,7 +200,7 @@ def test_a_dataset_function_is_called_once_and_its_batches_are_dealt(any_backend
 
 @pytest.mark.parametrize("made", [None, [1], 3])
 def test_a_dataset_function_must_return_a_dataset(made):
-    with pytest.raises(TypeError, match="expected a tf.data.Dataset"):
+    with pytest.raises(TypeError, match="expected a tf"):
         mirrored(2).distribute_datasets_from_function(lambda given: made)
 
 
@@ -212,7 +212,8 @@ def test_a_batch_size_that_does_not_divide_is_an_error_with_the_nearest_one():
 def test_the_spec_is_per_replica_and_fits_the_elements():
     strategy = mirrored(2)
     dataset = strategy.experimental_distribute_dataset(Dataset.range(5).batch(2))
-    expected = "PerReplicaSpec(TensorSpec(shape=(None,), dtype=tf.int64, name=None), TensorSpec(shape=(None,), dtype=tf.int64, name=None))"
+    one = "TensorSpec(shape=(None,), dtype=tf.int64, name=None)"
+    expected = f"PerReplicaSpec({one}, {one})"
 
     assert expected == repr(dataset.element_spec) == repr(iter(dataset).element_spec)
     assert all(dataset.element_spec.is_compatible_with(element) for element in dataset)

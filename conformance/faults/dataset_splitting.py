@@ -1,0 +1,144 @@
+"""Planted faults: batches are divided otherwise among the replicas of a worker."""
+
+from collections.abc import Callable
+from typing import Any
+
+from conformance.faults import Plant, fault
+from refdist import nest
+from refdist.data import distributed
+from refdist.data.distributed import Placing, Splitting
+from refdist.data.options import AutoShardPolicy
+from refdist.data.sharding import Cut
+from refdist.data.sources import Generated
+from refdist.data.stage import Stage
+from refdist.strategy import StrategyBase
+from refdist.surface_v1 import MirroredStrategyV1
+from refdist.values import PerReplica
+
+
+@fault("DATASET-09")
+def every_replica_gets_the_whole_batch(plant: Plant) -> None:
+    plant.replace(distributed, "steps", lambda batch, whole, replicas, local: [[(0, batch)] * local])
+
+
+@fault("DATASET-10")
+def v1_hands_out_whole_batches_in_turn(plant: Plant) -> None:
+    def distribute(self: StrategyBase, dataset: Any, options: Any = None) -> Any:
+        return self.distribute_datasets_from_function(lambda _: dataset)
+
+    plant.replace(MirroredStrategyV1, "experimental_distribute_dataset", distribute)
+
+
+@fault("DATASET-11")
+def batches_are_cut_along_their_last_axis(plant: Plant) -> None:
+    def piece(batch: Any, start: int, stop: int) -> Any:
+        return nest.map_structure(lambda leaf: leaf[..., start:stop], batch)
+
+    plant.replace(distributed, "_piece", piece)
+
+
+@fault("DATASET-12")
+def no_replica_gets_more_than_four_examples_in_a_step(plant: Plant) -> None:
+    def wrapper(original: Callable[..., list[list[Cut]]]) -> Any:
+        def steps(batch: int, whole: int, replicas: int, local: int) -> list[list[Cut]]:
+            most = min(whole, 4 * replicas)
+            return [
+                [(first + start, first + stop) for start, stop in cuts]
+                for first in range(0, batch, most)
+                for cuts in original(min(most, batch - first), most, replicas, local)
+            ]
+
+        return steps
+
+    plant.wrap(distributed, "steps", wrapper)
+
+
+@fault("DATASET-25")
+def switching_sharding_off_switches_splitting_off(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def distribute(self: StrategyBase, dataset: Any, options: Any = None) -> Any:
+            if dataset.options().experimental_distribute.auto_shard_policy is AutoShardPolicy.OFF:
+                return self.distribute_datasets_from_function(lambda _: dataset)
+            return original(self, dataset, options)
+
+        return distribute
+
+    plant.wrap(StrategyBase, "experimental_distribute_dataset", wrapper)
+
+
+@fault("DATASET-26")
+def one_replica_gets_a_per_replica_value(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def place(self: Placing, pieces: Any) -> Any:
+            placed = original(self, pieces)
+            return PerReplica([placed]) if len(pieces) == 1 else placed
+
+        return place
+
+    plant.wrap(Placing, "place", wrapper)
+
+
+@fault("DATASET-28")
+def the_policy_data_shards_for_one_worker_too(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Stage]) -> Any:
+        def autosharded(stage: Stage, policy: AutoShardPolicy, count: int, index: int) -> Stage:
+            return original(stage, policy, 2 if policy is AutoShardPolicy.DATA else count, index)
+
+        return autosharded
+
+    plant.wrap(distributed, "autosharded", wrapper)
+
+
+@fault("DATASET-29")
+def a_generator_is_drained_before_its_first_element_is_used(plant: Plant) -> None:
+    plant.wrap(Generated, "each", lambda original: lambda self, iteration: iter(list(original(self, iteration))))
+
+
+@fault("DATASET-30")
+def one_worker_gets_a_shard_too(plant: Plant) -> None:
+    def wrapper(original: Callable[..., list[str]]) -> Any:
+        def stages(self: Splitting) -> list[str]:
+            rebatch, *others = original(self)
+            return [rebatch, "shard(1, 0)", *others]
+
+        return stages
+
+    plant.wrap(Splitting, "stages", wrapper)
+
+
+@fault("DATASET-36")
+def a_partial_batch_is_divided_evenly(plant: Plant) -> None:
+    def wrapper(original: Callable[..., list[list[Cut]]]) -> Any:
+        return lambda batch, whole, replicas, local: original(batch, batch, replicas, local)
+
+    plant.wrap(distributed, "steps", wrapper)
+
+
+@fault("DATASET-37")
+def a_replica_without_data_gets_the_last_example_again(plant: Plant) -> None:
+    def wrapper(original: Callable[..., list[list[Cut]]]) -> Any:
+        def steps(batch: int, *sizes: int) -> list[list[Cut]]:
+            return [[(min(start, batch - 1), stop) for start, stop in cuts] for cuts in original(batch, *sizes)]
+
+        return steps
+
+    plant.wrap(distributed, "steps", wrapper)
+
+
+@fault("DATASET-38")
+def scalars_are_noticed_only_when_they_are_cut(plant: Plant) -> None:
+    plant.replace(distributed, "_require_batch", lambda rank: None)
+
+
+@fault("DATASET-41")
+def the_second_component_is_cut_from_its_end(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def piece(batch: Any, start: int, stop: int) -> Any:
+            if not isinstance(batch, tuple):
+                return original(batch, start, stop)
+            first, second = batch
+            return first[start:stop], second[len(second) - stop : len(second) - start]
+
+        return piece
+
+    plant.wrap(distributed, "_piece", wrapper)
