@@ -1,13 +1,10 @@
 """What v1 programs take their inputs from, and configure sessions with."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from refdist import nest
-from refdist.data.distributed import DistributedDataset
 from refdist.errors import OutOfRangeError
-from refdist.values import DistributedValues
 
 
 class InputIterator:
@@ -28,24 +25,6 @@ class InputIterator:
         raise OutOfRangeError(
             "The iterator is at its end; expected a further element. Call initialize() to start again."
         )
-
-
-class EvenSplitting:
-    """The steps of a distributed dataset, in which all replicas must have the same number of examples."""
-
-    def __init__(self, dataset: DistributedDataset, replicas: int) -> None:
-        self._dataset, self._replicas = dataset, replicas
-
-    def __iter__(self) -> Iterator[Any]:
-        for element in self._dataset:
-            for leaf in nest.flatten(element):
-                sizes = [len(part) for part in leaf.values] if isinstance(leaf, DistributedValues) else [0]
-                if len(set(sizes)) > 1:
-                    raise ValueError(
-                        f"make_dataset_iterator() got a batch of {sum(sizes)} examples for {self._replicas} replicas; expected a "
-                        f"multiple of {self._replicas}. Use drop_remainder=True, or make_input_fn_iterator()."
-                    )
-            yield element
 
 
 @dataclasses.dataclass

@@ -7,9 +7,10 @@ from typing import Any
 
 from refdist.collectives import CrossDeviceOps
 from refdist.data.dataset import Dataset
+from refdist.data.distributed import DistributedDataset, Placing, Splitting, stage_of
 from refdist.enums import InputReplicationMode, ReduceOp
 from refdist.extended import StrategyExtended
-from refdist.input_iterator import ConfigProto, EvenSplitting, InputIterator
+from refdist.input_iterator import ConfigProto, InputIterator
 from refdist.options import InputContext
 from refdist.plan import Placement
 from refdist.strategies.central_storage import central_storage_plan
@@ -34,7 +35,9 @@ class StrategyV1(StrategyBase):
 
         DEPRECATED: this method is not available in TF 2.x.
         """
-        return InputIterator(EvenSplitting(self.experimental_distribute_dataset(dataset), self.num_replicas_in_sync))
+        stage, own = stage_of(dataset)
+        placing = Placing(self._extended.plan, None)
+        return InputIterator(DistributedDataset(Splitting(stage, own, placing, self._share(), even=True)))
 
     def make_input_fn_iterator(
         self,

@@ -10,6 +10,7 @@ from refdist import context, creation, nest, strategy
 from refdist.backend import host_device
 from refdist.compat import v1
 from refdist.data.distributed import Placing, Splitting
+from refdist.data.sharding import whole_batch
 from refdist.device import PLACEMENT, Device, placed
 from refdist.enums import VariableAggregation
 from refdist.extended import StrategyExtended
@@ -217,7 +218,13 @@ def the_dataset_function_is_called_once_more_to_learn_its_spec(plant: Plant) -> 
 
 
 @fault("ONE-20")
-def the_v1_class_returns_a_list_with_the_result_of_its_replica(plant: Plant) -> None:
-    plant.wrap(
-        OneDeviceStrategyV1, "run", lambda original: lambda self, *args, **kwargs: [original(self, *args, **kwargs)]
-    )
+def the_v1_class_drops_a_batch_that_is_not_full(plant: Plant) -> None:
+    def dropping(original: Any) -> Any:
+        def distribute(self: OneDeviceStrategyV1, dataset: Any, options: Any = None) -> Any:
+            size = whole_batch(dataset.stage)
+            full = dataset.filter(lambda *parts: size is None or len(nest.flatten(parts)[0]) == size)
+            return original(self, full, options)
+
+        return distribute
+
+    plant.wrap(OneDeviceStrategyV1, "experimental_distribute_dataset", dropping)

@@ -134,10 +134,10 @@ class Placing:
 class Splitting:
     """Cuts each global batch into the pieces of the replicas."""
 
-    def __init__(self, stage: Stage, policy: Options, placing: Placing, share: Share) -> None:
+    def __init__(self, stage: Stage, policy: Options, placing: Placing, share: Share, even: bool = False) -> None:
         chosen = policy.experimental_distribute.auto_shard_policy
         self._stage = autosharded(stage, chosen, share.pipelines, share.index)
-        self._placing, self._share = placing, share
+        self._placing, self._share, self._even = placing, share, even
         self._whole = whole_batch(stage)
 
     @property
@@ -167,7 +167,12 @@ class Splitting:
                 yield self._placing.place([batch])
                 continue
             size = _size(batch)
-            self._whole = self._whole or size
+            if self._even and size % self._share.replicas:
+                raise ValueError(
+                    f"A batch of {size} examples was to be divided evenly among {self._share.replicas} replicas; expected a "
+                    f"multiple. Use drop_remainder=True, or make_input_fn_iterator(), which divides nothing."
+                )
+            self._whole = size if self._even else self._whole or size
             for step in steps(size, self._whole, self._share.replicas, local):
                 yield self._placing.place([_piece(batch, start, stop) for start, stop in step])
 

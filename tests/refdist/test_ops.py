@@ -72,7 +72,6 @@ def test_v1_names_make_variables():
     v1 = tf.compat.v1
     v1.enable_eager_execution()
 
-    assert v1.executing_eagerly()
     assert ("w:0", [0.0, 0.0]) == (v1.get_variable("w", [2]).name, v1.get_variable("w", [2]).numpy().tolist())
     assert 3.0 == v1.get_variable("w", initializer=3.0).numpy()
     assert [1.0] == v1.get_variable("w", [1], initializer=tf.ones).numpy().tolist()

@@ -13,11 +13,6 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None, execut
     """Accept the call that v1 programs start with; execution is eager here in any case."""
 
 
-def executing_eagerly() -> bool:
-    """Say that operations run when they are called."""
-    return True
-
-
 @dataclasses.dataclass(frozen=True)
 class Partitioner:
     """Asks for a variable to be cut into shards."""
