@@ -81,11 +81,11 @@ def every_gpu_computes_whichever_are_named(plant: Plant) -> None:
 @fault("CENTRAL-08")
 def every_compute_device_counts_as_a_worker_with_a_shard(plant: Plant) -> None:
     def sharing(original: Any) -> Any:
-        def splitting(stage: Any, options: Options, placing: Placing, share: Share) -> Any:
+        def splitting(stage: Any, options: Options, placing: Placing, share: Share, **more: Any) -> Any:
             by_data = options.experimental_distribute.auto_shard_policy is AutoShardPolicy.DATA
             central = placing.plan.placement is Placement.CENTRAL
             pipelines = len(placing.plan.devices) if by_data and central else share.pipelines
-            return original(stage, options, placing, dataclasses.replace(share, pipelines=pipelines))
+            return original(stage, options, placing, dataclasses.replace(share, pipelines=pipelines), **more)
 
         return splitting
 

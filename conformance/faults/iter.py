@@ -1,20 +1,21 @@
 """Planted faults in the iterators of v1."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 from conformance.faults import Plant, fault
 from refdist import nest, surface_v1
 from refdist.data.dataset import Dataset
+from refdist.data.distributed import Placing
 from refdist.data.sharding import whole_batch
 from refdist.enums import InputReplicationMode
 from refdist.extended import StrategyExtended
 from refdist.input_iterator import InputIterator
 from refdist.options import InputContext
 from refdist.surface_v1 import StrategyV1
-from refdist.values import DistributedValues, PerReplica
+from refdist.values import DistributedValues
 
 InputFunction = Callable[[Any], Any]
 """Takes an input context, and returns a dataset."""
@@ -36,7 +37,7 @@ def the_text_of_make_dataset_iterator_is_lost(plant: Plant) -> None:
 
 @fault("ITER-03")
 def all_replicas_get_the_first_piece(plant: Plant) -> None:
-    _change_pieces(plant, lambda pieces: pieces[:1] * len(pieces))
+    _change_pieces(plant, lambda pieces: [pieces[0]] * len(pieces))
 
 
 @fault("ITER-04")
@@ -46,7 +47,7 @@ def the_pieces_of_a_batch_come_in_reverse(plant: Plant) -> None:
 
 @fault("ITER-05")
 def pieces_may_be_of_different_sizes(plant: Plant) -> None:
-    plant.replace(surface_v1, "EvenSplitting", lambda dataset, replicas: dataset)
+    plant.wrap(surface_v1, "Splitting", lambda original: lambda *args, even: original(*args))
 
 
 @fault("ITER-06")
@@ -176,23 +177,16 @@ def an_iterator_has_nothing_before_it_is_initialized(plant: Plant) -> None:
     plant.wrap(InputIterator, "get_next", waiting)
 
 
-def _change_pieces(plant: Plant, change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> None:
+def _change_pieces(plant: Plant, change: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
     """Let a function change which replica gets which piece of a batch."""
 
-    class Changed:
-        """The steps of a dataset, with other pieces."""
+    class Changed(Placing):
+        """Places other pieces than those that were cut."""
 
-        def __init__(self, steps: Iterable[Any]) -> None:
-            self._steps = steps
+        def place(self, pieces: Sequence[Any]) -> Any:
+            return super().place(change(pieces))
 
-        def __iter__(self) -> Iterator[Any]:
-            return (nest.map_structure(self._changed, element) for element in self._steps)
-
-        @staticmethod
-        def _changed(leaf: Any) -> Any:
-            return PerReplica(change(leaf.values)) if isinstance(leaf, DistributedValues) else leaf
-
-    plant.wrap(surface_v1, "EvenSplitting", lambda original: lambda *args: Changed(original(*args)))
+    plant.replace(surface_v1, "Placing", Changed)
 
 
 def _change_function(plant: Plant, change: Callable[[InputFunction, int], InputFunction]) -> None:
