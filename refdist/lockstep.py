@@ -110,12 +110,12 @@ def play(
                 else:
                     with scope(index, None if starting else runner.gr_context):
                         message = runner.switch(answer)
-                if message is None:
-                    waiting.pop(index, None)
-                elif type(message) is Meeting:
+                if message is not None:
                     waiting[index] = message
-                else:
-                    raise _explained(message.error, name(index))
+                    continue
+                waiting.pop(index, None)
+                if type(results[index]) is _Failure:
+                    raise _explained(results[index].error, name(index))
             if not waiting:
                 for runner in runners:
                     _give_back(runner)
@@ -155,19 +155,18 @@ def _give_back(runner: _Runner) -> None:
 def _work(task: Any) -> None:
     """Be the life of a runner."""
     while True:
-        # Neither the task, nor its outcome, nor the runner itself stays in a local variable while the runner is idle:
-        # what stood there would be kept alive.
-        outcome = [_outcome(*task)]
+        _do(*task)
+        # Neither the task nor the runner itself stays in a local variable or an argument while the runner is idle: what
+        # stood there would be kept alive. So the outcome, too, is left in the list of results.
         task = None
-        task = getcurrent().parent.switch(outcome.pop())  # pyright: ignore[reportOptionalMemberAccess]
+        task = getcurrent().parent.switch(None)  # pyright: ignore[reportOptionalMemberAccess]
 
 
-def _outcome(body: Callable[[int], Any], index: int, results: list[Any]) -> "_Failure | None":
+def _do(body: Callable[[int], Any], index: int, results: list[Any]) -> None:
     try:
         results[index] = body(index)
     except BaseException as error:
-        return _Failure(error)
-    return None
+        results[index] = _Failure(error)
 
 
 def _end(runners: Sequence[_Runner]) -> None:
