@@ -16,15 +16,6 @@ class RunOptions:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CommunicationOptions:
-    """Hints for a cross-device reduction; results never depend on them."""
-
-    bytes_per_pack: int = 0
-    timeout_seconds: float | None = None
-    implementation: Any = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class ValueContext:
     """Tells a value function for which replica it makes a value.
 

@@ -27,6 +27,7 @@ class HostBackend:
 
     def __init__(self, **counts: Any) -> None:
         self._devices = device_counts(**counts)
+        self.ledger: Any = None  # where the simulator records who got which sample
 
     def devices(self) -> tuple[Device, ...]:
         return self._devices

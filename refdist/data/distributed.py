@@ -112,6 +112,20 @@ class Placing:
         host = host_device(plan.backend)
         self._devices: tuple[Device, ...] = plan.devices if fetch else (host,) * len(plan.devices)
 
+    def recorder(self) -> Callable[[Sequence[range]], None]:
+        """What notes the samples of each step of one loop, where the backend keeps a ledger."""
+        ledger = getattr(self.plan.backend, "ledger", None)
+        if ledger is None:
+            return lambda samples: None
+        loop, numbers = ledger.new_loop(), itertools.count()
+
+        def record(samples: Sequence[range]) -> None:
+            step = next(numbers)
+            for replica, own in enumerate(samples):
+                ledger.record(loop, step, replica, self.plan.devices[replica], own)
+
+        return record
+
     def place(self, pieces: Sequence[Any]) -> Any:
         """One element of one step: bare for one replica, else a nest of per-replica values."""
         put = self.plan.backend.put
@@ -160,10 +174,12 @@ class Splitting:
         """The elements of one loop."""
         return _Steps(self._stage, state, self._cut)
 
-    def _cut(self, elements: Iterator[Any]) -> Iterator[Any]:
-        local = len(self._placing.plan.devices)
+    def _cut(self, elements: Pass) -> Iterator[Any]:
+        local, record, before = len(self._placing.plan.devices), self._placing.recorder(), elements.consumed
         for batch in elements:
+            first, before = before, elements.consumed
             if self._share.replicas == 1:
+                record([range(first, before)])
                 yield self._placing.place([batch])
                 continue
             size = _size(batch)
@@ -174,6 +190,7 @@ class Splitting:
                 )
             self._whole = size if self._even else self._whole or size
             for step in steps(size, self._whole, self._share.replicas, local):
+                record([range(first + start, first + stop) for start, stop in step])
                 yield self._placing.place([_piece(batch, start, stop) for start, stop in step])
 
 
@@ -209,20 +226,28 @@ class Dealing:
         """The elements of one loop."""
         return _Steps(self._stage, state, self._dealt)
 
-    def _dealt(self, elements: Iterator[Any]) -> Iterator[Any]:
-        local = len(self._placing.plan.devices)
-        while hand := list(itertools.islice(elements, local)):
-            while len(hand) < local:
-                hand.append(nest.map_structure(_emptied, hand[0]))
-            yield self._placing.place(hand)
+    def _dealt(self, elements: Pass) -> Iterator[Any]:
+        local, record, before = len(self._placing.plan.devices), self._placing.recorder(), elements.consumed
+        hand: list[Any] = []
+        samples: list[range] = []
+        for element in elements:
+            hand.append(element)
+            samples.append(range(before, elements.consumed))
+            before = elements.consumed
+            if len(hand) == local:
+                record(samples)
+                yield self._placing.place(hand)
+                hand, samples = [], []
+        if hand:
+            missing = local - len(hand)
+            record([*samples, *[range(before, before)] * missing])
+            yield self._placing.place([*hand, *[nest.map_structure(_emptied, hand[0])] * missing])
 
 
 class _Steps:
     """The steps of one loop, over a pass that knows its position."""
 
-    def __init__(
-        self, stage: Stage, state: dict[str, Any] | None, arrange: Callable[[Iterator[Any]], Iterator[Any]]
-    ) -> None:
+    def __init__(self, stage: Stage, state: dict[str, Any] | None, arrange: Callable[[Pass], Iterator[Any]]) -> None:
         self._pass = Pass(stage, state)
         self._arranged = arrange(self._pass)
 

@@ -41,6 +41,11 @@ class Pass:
             self._iteration.consumed += 1
         return element
 
+    @property
+    def consumed(self) -> int:
+        """How many elements went into what was delivered, counted before the last batching."""
+        return self._iteration.consumed
+
     def state(self) -> dict[str, Any]:
         """The position, as data that JSON takes."""
         return {"consumed": self._iteration.consumed, "shuffles": [[draws.seed, draws.number] for draws in self._draws]}

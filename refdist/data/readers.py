@@ -1,6 +1,7 @@
 """Datasets that are read from files."""
 
 import gzip
+import io
 import os
 import struct
 import zlib
@@ -114,30 +115,31 @@ def _opened(name: str, compression: str) -> Any:
     if compression == "GZIP":
         return gzip.open(name, "rb")
     file = open(name, "rb")  # noqa: SIM115
-    return file if not compression else _Inflated(file)
+    return file if not compression else io.BufferedReader(_Inflated(file))
 
 
-class _Inflated:
-    """A file that is decompressed while it is read."""
+class _Inflated(io.RawIOBase):
+    """A file that is decompressed while it is read, never more than is wanted."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._file, self._inflate, self._buffer = file, zlib.decompressobj(), b""
+        self._file, self._inflate = file, zlib.decompressobj()
 
-    def read(self, size: int) -> bytes:
-        while len(self._buffer) < size and (piece := self._file.read(1 << 16)):
-            self._buffer += self._inflate.decompress(piece)
-        taken, self._buffer = self._buffer[:size], self._buffer[size:]
-        return taken
+    def readable(self) -> bool:
+        return True
 
-    def __iter__(self) -> Iterator[bytes]:
-        whole = self._buffer + self._inflate.decompress(self._file.read())
-        return iter(whole.splitlines(keepends=True))
+    def readinto(self, buffer: Any) -> int:
+        data = b""
+        while not data and not self._inflate.eof:
+            piece = self._inflate.unconsumed_tail or self._file.read(1 << 16)
+            if not piece:
+                raise EOFError("the compressed data are cut off")
+            data = self._inflate.decompress(piece, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
-    def __enter__(self) -> "_Inflated":
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
+    def close(self) -> None:
         self._file.close()
+        super().close()
 
 
 def _lost(name: str, offset: int, why: str) -> DataLossError:

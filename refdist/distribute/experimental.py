@@ -1,6 +1,6 @@
 """`tf.distribute.experimental`."""
 
-from refdist.options import CommunicationOptions, ValueContext
+from refdist.options import ValueContext
 from refdist.strategies.central_storage import CentralStorageStrategy
 
-__all__ = ["CentralStorageStrategy", "CommunicationOptions", "ValueContext"]
+__all__ = ["CentralStorageStrategy", "ValueContext"]
