@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from refdist import compat, config, data, distribute, errors, io, nest, random, saved_model, train
+from refdist import cluster, compat, config, data, distribute, errors, io, nest, random, saved_model, train
 from refdist.backend import use, using
 from refdist.context import variable_creator_scope
 from refdist.dtypes import bfloat16, bool, float16, float32, float64, int8, int16, int32, int64, string, uint8
@@ -44,6 +44,7 @@ __all__ = [
     "bfloat16",
     "bool",
     "cast",
+    "cluster",
     "compat",
     "concat",
     "config",

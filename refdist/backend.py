@@ -57,6 +57,10 @@ class Backend(Protocol):
         """Join tensors along an axis, in their order, and leave the result on each destination."""
         ...
 
+    def for_task(self, job: str, task: int, tasks: int) -> "Backend":
+        """A backend for one task of a cluster, with devices named after it; several tasks in a process share the real ones."""
+        ...
+
     def tracing(self) -> bool:
         """Say whether JAX is tracing, during which no replica can pause."""
         ...
@@ -93,7 +97,13 @@ def using(name: str, **options: Any) -> Generator[Backend]:
     ...     refdist.distribute.MirroredStrategy().num_replicas_in_sync
     2
     """
-    backend = _open(name, options)
+    with using_backend(_open(name, options)) as backend:
+        yield backend
+
+
+@contextlib.contextmanager
+def using_backend(backend: Backend) -> Generator[Backend]:
+    """Use a backend that is there already for a block of code."""
     token = _temporary.set(backend)
     try:
         yield backend

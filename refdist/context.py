@@ -38,12 +38,13 @@ _default_strategy: "Callable[[], StrategyBase] | None" = None
 class ReplicaContext:
     """What one replica knows of itself, and how it meets the others."""
 
-    __slots__ = ("_extended", "_replica_id", "_strategy")
+    __slots__ = ("_extended", "_replica_id", "_strategy", "local_index")
 
     def __init__(self, strategy: "StrategyBase", replica_id_in_sync_group: int) -> None:
         self._strategy = strategy
         self._extended = strategy.extended
         self._replica_id = replica_id_in_sync_group
+        self.local_index = replica_id_in_sync_group - self._extended.plan.first_replica  # among those of this worker
 
     @property
     def strategy(self) -> "StrategyBase":
@@ -65,7 +66,7 @@ class ReplicaContext:
     @property
     def devices(self) -> tuple[str, ...]:
         """The devices of this replica: one."""
-        return (self._strategy.extended.plan.devices[self._replica_id],)
+        return (self._strategy.extended.plan.devices[self.local_index],)
 
     def merge_call(
         self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -130,7 +131,7 @@ class ReplicaContext:
             require_no_trace(self._extended.plan.backend, kind)
 
     def _tensors(self, value: Any) -> Any:
-        extended, device = self._extended, self._extended.plan.devices[self._replica_id]
+        extended, device = self._extended, self._extended.plan.devices[self.local_index]
         if not nest.is_container(value):
             return extended.tensor(value, device)
         return nest.map_structure(lambda leaf: extended.tensor(leaf, device), value)
@@ -255,8 +256,9 @@ def current_frame() -> Frame | None:
 
 def replica_frames(strategy: "StrategyBase") -> list[Frame]:
     """The frames of all replicas of a strategy, entered from here."""
-    chain = creators()
-    return [Frame(strategy, ReplicaContext(strategy, index), chain) for index in range(strategy.num_replicas_in_sync)]
+    chain, plan = creators(), strategy.extended.plan
+    numbers = range(plan.first_replica, plan.first_replica + len(plan.devices))
+    return [Frame(strategy, ReplicaContext(strategy, number), chain) for number in numbers]
 
 
 def enter_replica(frame: Frame, device: Device) -> None:

@@ -25,7 +25,7 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
     # No meeting is needed, so a guard such as `if not made:` works as in ordinary code.
     creations = context.CREATIONS.get()
     place = (call_site(), kwargs.get("name"))
-    mine = (place, replica.replica_id_in_sync_group)
+    mine = (place, replica.local_index)
     turn = creations.get(mine, 0)
     made = creations.setdefault(place, [])
     if turn == len(made):
@@ -39,6 +39,8 @@ def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[
     copies: list[Variable] = []
     for index, home in enumerate(plan.homes):
         own = dict(kwargs)
+        if index == 0 and plan.workers > 1:
+            own["initial_value"] = _of_the_first_worker(strategy, kwargs)
         if index > 0:
             own["initial_value"] = copies[0].stored
             own["name"] = f"{kwargs.get('name') or 'Variable'}/replica_{index}"
@@ -66,6 +68,12 @@ def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[
     for copy in copies:
         copy.belong(strategy, variable)
     return variable
+
+
+def _of_the_first_worker(strategy: "StrategyBase", kwargs: dict[str, Any]) -> Any:
+    """The initial value that the first worker has, so that all start from the same."""
+    value = kwargs.get("initial_value")
+    return strategy.extended.everyone("a new variable", [value() if callable(value) else value])[0]
 
 
 def _require_supported(kwargs: dict[str, Any]) -> None:

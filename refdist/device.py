@@ -40,6 +40,14 @@ class Device(str):
         self.kind, self.number, self.job, self.task = kind, number, job, task
         return self
 
+    def at(self, job: str, task: int) -> "Device":
+        """The device of the same kind and number in a task of a cluster.
+
+        >>> Device("GPU:1").at("worker", 2)
+        '/job:worker/replica:0/task:2/device:GPU:1'
+        """
+        return Device(f"/job:{job}/replica:0/task:{task}/device:{self.kind}:{self.number}")
+
     @property
     def short(self) -> str:
         """The name without job and task, for messages.
@@ -63,6 +71,8 @@ def resolve_all(names: Sequence[str], available: Sequence[Device]) -> tuple[Devi
 
 def _known(name: str, there: frozenset[Device], available: Sequence[Device]) -> Device:
     device = Device(name)
+    if device not in there and "job:" not in name and available:
+        device = device.at(available[0].job, available[0].task)  # a name without a job means a device of this task
     if device not in there:
         names = ", ".join(known.short for known in available[:16]) + (", ..." if len(available) > 16 else "")
         raise ValueError(

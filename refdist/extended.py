@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from refdist import arguments, context, nest
 from refdist.backend import Backend, host_device
+from refdist.cluster import exchange
 from refdist.collection import fewer_collections
 from refdist.context import ReplicaContext
 from refdist.convert import to_array
@@ -44,7 +45,7 @@ class StrategyExtended:
         """Remember the first strategy that is made of this object."""
         if self._container() is None:
             self._container = weakref.ref(strategy)
-            self.first_replica = ReplicaContext(strategy, 0)  # for code that is in no scope
+            self.first_replica = ReplicaContext(strategy, self.plan.first_replica)  # for code that is in no scope
 
     @property
     def backend(self) -> Backend:
@@ -108,7 +109,8 @@ class StrategyExtended:
             prepared = self._reducible(op, value)
             if not isinstance(prepared, DistributedValues):
                 return self.plan.collectives.broadcast(prepared, destinations)
-            return self.plan.collectives.reduce(op, prepared, destinations, options)
+            everybodys = PerReplica(self.everyone(f"reduce({op.name})", prepared.values))
+            return self.plan.collectives.reduce(op, everybodys, destinations, options)
 
     def batch_reduce_to(
         self, reduce_op: ReduceOp | str, value_destination_pairs: Sequence[tuple[Any, Any]], options: Any = None
@@ -117,9 +119,12 @@ class StrategyExtended:
         op = ReduceOp.of(reduce_op)
         with self._entered("batch_reduce_to()"):
             pairs = [(self._reducible(op, value), to) for value, to in value_destination_pairs]
-            if self.num_replicas == 1:
+            if self.plan.replicas == 1:
                 return [self.plan.collectives.broadcast(value, to) for value, to in pairs]
-            return self.plan.collectives.batch_reduce(op, pairs, options)
+            everybodys = [
+                (PerReplica(self.everyone(f"reduce({op.name})", _components(value))), to) for value, to in pairs
+            ]
+            return self.plan.collectives.batch_reduce(op, everybodys, options)
 
     def reduce(self, op: ReduceOp, value: Any) -> Any:
         """Combine a per-replica value, and bring the result to the current device."""
@@ -127,6 +132,7 @@ class StrategyExtended:
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
+        payloads, mine = self.everyone(f"all_reduce({op.name})", payloads), len(payloads)
         if not nest.is_container(payloads[0]):
             return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
         flat = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
@@ -137,19 +143,24 @@ class StrategyExtended:
                 f"The cross_device_ops returned {len(columns)} values of batch_reduce(); expected {len(pairs)}, one for each pair. "
                 f"Correct {type(self.plan.collectives).__name__}.batch_reduce_implementation()."
             )
-        return [nest.pack_sequence_as(p, [c[i] for c in columns]) for i, p in enumerate(payloads)]
+        return [nest.pack_sequence_as(p, [c[i] for c in columns]) for i, p in enumerate(payloads[:mine])]
 
     def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
         """Join one nest of tensors from each replica; each replica gets the result on its device."""
+        payloads, mine = self.everyone(f"all_gather(axis={axis})", payloads), len(payloads)
         columns = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
         joined = [_components(self.plan.collectives.gather(PerReplica(c), self.plan.devices, axis)) for c in columns]
-        return [nest.pack_sequence_as(p, [c[i] for c in joined]) for i, p in enumerate(payloads)]
+        return [nest.pack_sequence_as(p, [c[i] for c in joined]) for i, p in enumerate(payloads[:mine])]
 
     def gather(self, value: Any, axis: int) -> Any:
         """Join the components of a per-replica value on the current device."""
         prepared = self._reducible(ReduceOp.SUM, value)
-        whole = prepared if isinstance(prepared, DistributedValues) else PerReplica([prepared])
+        whole = PerReplica(self.everyone(f"gather(axis={axis})", _components(prepared)))
         return self.plan.collectives.gather(whole, self.current_device(), axis)
+
+    def everyone(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
+        """What the replicas of all workers bring, given what those of this one do."""
+        return payloads if self.plan.workers == 1 else exchange(kind, payloads)
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """Mirror one tensor on the devices of the destinations."""
@@ -277,6 +288,8 @@ class StrategyExtended:
             return PerReplica(
                 [self.tensor(part, device) for part, device in zip(value.values, self.plan.devices, strict=True)]
             )
+        if self.plan.workers > 1 and self.num_replicas == 1:
+            return PerReplica([self.tensor(value, self.plan.devices[0])])
         if self.num_replicas > 1 and op is not ReduceOp.MEAN:
             raise ValueError(
                 f"A plain value ({value!r}) was to be combined over {self.num_replicas} replicas; expected a per-replica value. "

@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+from typing import Any
 
 from refdist.backend import Backend
 from refdist.collectives import CrossDeviceOps
@@ -26,3 +27,17 @@ class Plan:
     homes: tuple[Device, ...]  # one for each copy of a variable
     placement: Placement
     collectives: CrossDeviceOps
+    workers: int = 1  # how many workers there are, of which this plan has the devices of one
+    worker: int = 0
+    scope_device: Device | None = None  # where tensors go in the scope
+    resolver: Any = None
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas all workers have together."""
+        return len(self.devices) * self.workers
+
+    @property
+    def first_replica(self) -> int:
+        """The number of this worker's first replica."""
+        return len(self.devices) * self.worker

@@ -8,6 +8,7 @@ import numpy as np
 from refdist.context import ReplicaContext, crossed
 from refdist.device import Device
 from refdist.enums import ReduceOp, VariableAggregation
+from refdist.plan import Placement
 from refdist.slices import IndexedSlices
 from refdist.values import DistributedValues, PerReplica, select
 from refdist.variables import DistributedVariable, Operation, replace
@@ -50,20 +51,25 @@ class OnWrite:
     def write_in_replica(
         variable: DistributedVariable, replica: ReplicaContext, verb: str, operation: Operation, value: Any
     ) -> Any:
-        single = len(variable.copies) == 1 and replica.num_replicas_in_sync > 1
+        single = variable.strategy.extended.plan.placement is Placement.CENTRAL and replica.num_replicas_in_sync > 1
         if single and variable.aggregation is VariableAggregation.NONE:
             raise ValueError(
                 f"{verb}() of {variable.name!r} in a replica has aggregation NONE; expected SUM, MEAN or ONLY_FIRST_REPLICA, "
                 f"because the variable has one copy for all replicas. Pass aggregation=... when you make it."
             )
         replica.require_current(verb)
-        index = 0 if single else replica.replica_id_in_sync_group
+        index = 0 if single else replica.local_index
         # A Python number stays one until the meeting: the same number everywhere is no contribution to a sum.
         number = isinstance(value, (bool, int, float)) and replica.num_replicas_in_sync > 1
         payload = value if number else variable.copies[index].operand(verb, value)
 
         def merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
-            OnWrite.write_outside(variable, verb, operation, _aggregated(strategy, variable, verb, payloads))
+            OnWrite.write_outside(
+                variable,
+                verb,
+                operation,
+                _aggregated(strategy, variable, verb, strategy.extended.everyone(verb, payloads)),
+            )
             values = [copy.stored for copy in variable.copies]
             return values * len(payloads) if single else values
 
@@ -91,8 +97,10 @@ class OnRead:
     @staticmethod
     def read_outside(variable: DistributedVariable) -> Any:
         aggregation = variable.aggregation
-        if aggregation is VariableAggregation.ONLY_FIRST_REPLICA or len(variable.copies) == 1:
+        if variable.strategy.num_replicas_in_sync == 1:
             return variable.copies[0].read_value()
+        if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
+            return variable.strategy.extended.everyone("read", [copy.stored for copy in variable.copies])[0]
         if aggregation is VariableAggregation.NONE:
             raise ValueError(
                 f"The variable {variable.name!r} was read outside its replicas, with synchronization ON_READ and aggregation "
@@ -107,12 +115,12 @@ class OnRead:
     def write_in_replica(
         variable: DistributedVariable, replica: ReplicaContext, verb: str, operation: Operation, value: Any
     ) -> Any:
-        copy = variable.copies[replica.replica_id_in_sync_group]
+        copy = variable.copies[replica.local_index]
         return copy.write(verb, operation, value).read_value()
 
     @staticmethod
     def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
-        count = len(variable.copies)
+        count = variable.strategy.num_replicas_in_sync
         shared = variable.aggregation is VariableAggregation.SUM and count > 1
         if shared and operation is not replace:
             raise ValueError(
@@ -122,7 +130,7 @@ class OnRead:
         operands = [copy.operand(verb, select(value, index)) for index, copy in enumerate(variable.copies)]
         if shared:
             # Each copy takes its share, so that reading the sum returns what was assigned.
-            operands = _shares(variable, operands)
+            operands = _shares(variable, operands, count)
         news = [copy.computed(operation, operand) for copy, operand in zip(variable.copies, operands, strict=True)]
         for copy, new in zip(variable.copies, news, strict=True):
             copy.store(new)
@@ -144,9 +152,9 @@ class _Target:
         return repr(self._variable.name)
 
 
-def _shares(variable: DistributedVariable, operands: Sequence[Any]) -> list[Any]:
+def _shares(variable: DistributedVariable, operands: Sequence[Any], count: int) -> list[Any]:
     """Divide a sum among the copies; what does not divide is cut off towards zero, as TensorFlow does."""
-    count, kind = len(operands), operands[0].dtype.kind
+    kind = operands[0].dtype.kind
     if kind in "bO":
         raise TypeError(
             f"assign() of {variable.name!r} got a value of dtype {operands[0].dtype}; expected a number, because the variable is "
@@ -180,15 +188,12 @@ def _aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: s
         )
     if same_number:
         return first
-    copies = variable.copies * len(payloads) if len(variable.copies) == 1 else variable.copies
-    tensors = [
-        copy.operand(verb, payload) if _number(payload) else payload
-        for copy, payload in zip(copies, payloads, strict=False)
-    ]
+    tensors = [variable.copies[0].operand(verb, payload) if _number(payload) else payload for payload in payloads]
     if aggregation is VariableAggregation.NONE:
         require_equal(variable, verb, tensors)
         return tensors[0]
-    return select(strategy.extended.reduce_to(_REDUCTIONS[aggregation], PerReplica(tensors), variable), 0)
+    home = variable.copies[0].device
+    return strategy.extended.plan.collectives.reduce(_REDUCTIONS[aggregation], PerReplica(tensors), home)
 
 
 def _number(payload: Any) -> bool:

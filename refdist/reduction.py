@@ -26,7 +26,7 @@ def reduce_axes(extended: "StrategyExtended", op: ReduceOp, value: Any, axis: An
         total = extended.reduce(ReduceOp.SUM, PerReplica(sums))
     if op is ReduceOp.SUM:
         return total.astype(tensors[0].dtype)
-    count = sum(math.prod(tensor.shape[a] for a in axes) for tensor in tensors)
+    count = sum(extended.everyone("reduce", [math.prod(tensor.shape[a] for a in axes) for tensor in tensors]))
     with np.errstate(invalid="ignore", divide="ignore"):  # the mean of no examples is not a number
         quotient = total / count
     return quotient if tensors[0].dtype.kind in "biu" else quotient.astype(tensors[0].dtype)

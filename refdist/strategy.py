@@ -9,6 +9,7 @@ from refdist.context import Frame
 from refdist.convert import to_array
 from refdist.data.dataset import Dataset
 from refdist.data.distributed import Dealing, DistributedDataset, Placing, Share, Splitting, stage_of
+from refdist.device import placed
 from refdist.enums import ReduceOp
 from refdist.extended import StrategyExtended
 from refdist.options import InputContext, InputOptions, RunOptions, ValueContext
@@ -39,12 +40,12 @@ class StrategyBase:
     @property
     def num_replicas_in_sync(self) -> int:
         """How many replicas combine their gradients."""
-        return self._extended.num_replicas
+        return self._extended.plan.replicas
 
     @property
     def cluster_resolver(self) -> Any:
         """What describes the cluster; None for strategies of one machine."""
-        return None
+        return self._extended.plan.resolver
 
     def scope(self) -> "Scope":
         """Make this strategy current in a `with` block, so that it distributes the variables made there."""
@@ -72,7 +73,7 @@ class StrategyBase:
             return value.values
         if not any(isinstance(leaf, DistributedValues) for leaf in nest.flatten(value)):
             return (value,)
-        return tuple(_part(value, index) for index in range(self.num_replicas_in_sync))
+        return tuple(_part(value, index) for index in range(self._extended.num_replicas))
 
     def experimental_distribute_dataset(self, dataset: Any, options: InputOptions | None = None) -> DistributedDataset:
         """Cut each global batch of a dataset into one piece for each replica."""
@@ -98,7 +99,8 @@ class StrategyBase:
         return self.distribute_datasets_from_function(dataset_fn, options)
 
     def _share(self) -> Share:
-        return Share(pipelines=1, index=0, replicas=self.num_replicas_in_sync)
+        plan = self._extended.plan
+        return Share(plan.workers, plan.worker, plan.replicas)
 
     def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
         op = ReduceOp.of(reduce_op)
@@ -152,8 +154,9 @@ class Strategy(StrategyBase):
     def experimental_distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         """Make a per-replica value by calling a function once for each replica."""
         arguments.require_callable(value_fn, "experimental_distribute_values_from_function()")
-        count = self.num_replicas_in_sync
-        values = [value_fn(ValueContext(index, count)) for index in range(count)]
+        first, count = self._extended.plan.first_replica, self._extended.num_replicas
+        numbers = range(first, first + count)
+        values = [value_fn(ValueContext(number, self.num_replicas_in_sync)) for number in numbers]
         for leaf in nest.flatten(values):
             if not isinstance(leaf, IndexedSlices):
                 to_array(leaf)  # raises where the value can never become a tensor
@@ -165,7 +168,7 @@ class Scope:
 
     def __init__(self, strategy: StrategyBase) -> None:
         self._strategy = strategy
-        self._entered: list[tuple[Frame, Any]] = []
+        self._entered: list[tuple[Frame, Any, Any]] = []
 
     def __enter__(self) -> StrategyBase:
         strategy = self._strategy
@@ -180,17 +183,23 @@ class Scope:
             new = frame._replace(set_by_hand=False)
         else:
             new = Frame(strategy, None, (*context.creators(), strategy.extended.create_variable))
-        self._entered.append((new, context.set_frame(new)))
+        device = strategy.extended.plan.scope_device
+        placement = None if device is None else placed(device)
+        self._entered.append((new, context.set_frame(new), placement))
+        if placement is not None:
+            placement.__enter__()
         return strategy
 
     def __exit__(self, *exception: Any) -> None:
-        frame, token = self._entered[-1]
+        frame, token, placement = self._entered[-1]
         if context.current_frame() is not frame:
             raise RuntimeError(
                 f"The scope of {self._strategy!r} was left while another one, entered later, is still active; expected scopes "
                 f"to be left in the reverse order. Use `with strategy.scope():` blocks."
             )
         self._entered.pop()
+        if placement is not None:
+            placement.__exit__(None, None, None)
         context.reset_frame(token)
 
 

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from refdist.cluster import ClusterResolver
 from refdist.collectives import CrossDeviceOps
 from refdist.data.dataset import Dataset
 from refdist.data.distributed import DistributedDataset, Placing, Splitting, stage_of
@@ -15,6 +16,7 @@ from refdist.options import InputContext
 from refdist.plan import Placement
 from refdist.strategies.central_storage import central_storage_plan
 from refdist.strategies.mirrored import mirrored_plan
+from refdist.strategies.multi_worker_mirrored import multi_worker_plan
 from refdist.strategies.one_device import one_device_plan
 from refdist.strategy import StrategyBase
 
@@ -72,7 +74,7 @@ class StrategyV1(StrategyBase):
             return self.run(fn, args=args)
 
     def update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
-        """Copy a configuration, with what this strategy needs: on one machine, nothing more.
+        """Copy a configuration, with what this strategy needs: a leader and filters for several workers.
 
         DEPRECATED: this method is not available in TF 2.x.
         """
@@ -80,7 +82,12 @@ class StrategyV1(StrategyBase):
             raise TypeError(
                 f"update_config_proto() got a {type(config_proto).__name__}; expected a tf.compat.v1.ConfigProto. Pass one."
             )
-        return copy.deepcopy(config_proto)
+        updated, plan = copy.deepcopy(config_proto), self._extended.plan
+        if plan.workers > 1:
+            job, task = plan.resolver.task_type, plan.resolver.task_id
+            updated.experimental.collective_group_leader = f"/job:{job}/replica:0/task:0"
+            updated.device_filters[:] = [f"/job:{job}/task:{task}"]
+        return updated
 
 
 class OneDeviceStrategyV1(StrategyV1):
@@ -102,3 +109,10 @@ class CentralStorageStrategyV1(StrategyV1):
 
     def __init__(self, compute_devices: Sequence[str] | None = None, parameter_device: str | None = None) -> None:
         super().__init__(StrategyExtended(central_storage_plan(compute_devices, parameter_device)))
+
+
+class MultiWorkerMirroredStrategyV1(StrategyV1):
+    """Train in step on the devices of several workers, each of which runs the same program."""
+
+    def __init__(self, communication: Any = None, cluster_resolver: ClusterResolver | None = None) -> None:
+        super().__init__(StrategyExtended(multi_worker_plan(cluster_resolver)))

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from refdist.cluster import ClusterSpec
 from refdist.module import Module, Waiting, give, named_variables
 from refdist.storage import read_arrays, write_arrays
 from refdist.variables import Variable
+
+__all__ = ["Checkpoint", "CheckpointStatus", "ClusterSpec"]
 
 
 class CheckpointStatus:

@@ -326,7 +326,7 @@ class DistributedVariable(Variable):
     def _own(self) -> Variable:
         replica, index = self._replica(), context.updating()
         if replica is not None:
-            index = replica.replica_id_in_sync_group
+            index = replica.local_index
         return self._values[index if index is not None and index < len(self._values) else 0]
 
     def __repr__(self) -> str:

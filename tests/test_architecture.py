@@ -17,6 +17,7 @@ LAYERS = [
     {"enums", "options", "nest", "device", "convert", "slices", "dtypes", "collection"},
     {"tensor", "backend"},
     {"values", "lockstep"},
+    {"cluster"},
     {"context"},
     {"collectives", "variables"},
     {"plan", "policies"},
@@ -106,12 +107,12 @@ def code_lines(file):
 
 def test_the_core_stays_small():
     inputs = ("refdist/data/", "refdist/spec.py", "refdist/records.py", "refdist/io.py", "refdist/random.py")
-    inputs += ("refdist/input_iterator.py",)
+    inputs += ("refdist/input_iterator.py", "refdist/cluster.py")
     data = sum(code_lines(file) for file in FILES if file.startswith(inputs))
     everything = sum(code_lines(file) for file in FILES if file.startswith("refdist/"))
 
-    assert everything - data < 3000
-    assert data < 1700
+    assert everything - data < 3200
+    assert data < 1900
 
 
 def loaded(program):

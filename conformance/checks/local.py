@@ -1,6 +1,7 @@
 """Checks of `experimental_local_results`: which values it takes, and what it returns for each."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -126,19 +127,16 @@ def a_variable_of_the_scope_gives_its_local_copies(world: World) -> None:
             world.equal([world.full(name) for name in world.names(count)], [world.device(copy) for copy in copies])
 
 
-@check("LOCAL-10", replicas=(2,), needs=("multi_worker",))
+@check("LOCAL-10", replicas=(1, 2), needs=("multi_worker",))
 def only_the_values_of_this_worker_are_returned(world: World) -> None:
-    for strategy in world.each("MultiWorkerMirrored"):
-        resolver = strategy.cluster_resolver
-        workers = len(resolver.cluster_spec().as_dict()["worker"])
-        own_count = strategy.num_replicas_in_sync // workers
-        world.true(workers > 1, "there are several workers")
-
+    def program(strategy: Any, _: int) -> tuple[int, list[Any]]:
         result = strategy.run(lambda: world.tf.constant(world.replica_id()))
+        return strategy.num_replicas_in_sync, world.locals(strategy, result)
 
-        # Every worker runs this check and finds ids that depend on its own number, so no two workers see the same.
-        first = own_count * resolver.task_id
-        world.equal(list(range(first, first + own_count)), world.locals(strategy, result))
+    own = world.replicas
+    for index, (count, ids) in enumerate(world.workers(2, program, replicas=own)):
+        world.equal(2 * own, count, "replicas of both workers")
+        world.equal(list(range(index * own, (index + 1) * own)), ids, f"replica ids that worker {index} sees")
 
 
 @check("LOCAL-11")

@@ -144,16 +144,14 @@ def parameter_servers_hold_the_variables(world: World) -> None:
         world.equal(1, len(strategy.experimental_local_results(variable)), "number of copies")
 
 
-@check("SCOPE-11", replicas=(1,), needs=("multi_worker",))
+@check("SCOPE-11", replicas=(1, 2), needs=("multi_worker",))
 def multi_worker_scopes_enter_the_device_scope_of_the_workers_cpu(world: World) -> None:
-    for strategy in world.each():
-        resolver = strategy.cluster_resolver
+    def program(strategy: Any, _: int) -> str:
         with strategy.scope():
-            tensor = world.tf.constant(1.0)
+            return world.device(world.tf.constant(1.0))
 
-        worker = f"/job:{resolver.task_type}/replica:0/task:{resolver.task_id}" if resolver else ""
-        world.true(world.device(tensor).endswith("/device:CPU:0"), "a new tensor lies on CPU:0")
-        world.true(world.device(tensor).startswith(worker), "a new tensor lies on the local worker")
+    for index, device in enumerate(world.workers(2, program, replicas=world.replicas)):
+        world.equal(f"/job:worker/replica:0/task:{index}/device:CPU:0", device, "device of a new tensor in the scope")
 
 
 @check("SCOPE-12")

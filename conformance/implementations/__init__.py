@@ -31,13 +31,23 @@ FEATURES = frozenset(
 """Every word that a check may name in its needs; an implementation has some of them."""
 
 
-FEATURES_BUILT = frozenset({"core", "checkpoint", "data", "v1_iterators", "config_proto"})
+FEATURES_BUILT = frozenset({"core", "checkpoint", "data", "v1_iterators", "config_proto", "multi_worker"})
 """What refdist has on all its backends."""
 
 
 def stages_of(distributed: Any) -> list[str]:
     """Return what refdist did to a dataset to distribute it."""
     return importlib.import_module("refdist.data.distributed").stages_of(distributed)
+
+
+def run_workers(count: int, program: Callable[[Any, int], Any]) -> list[Any]:
+    """Run a program on each worker of refdist's multi-worker strategy, all in this process."""
+    refdist = importlib.import_module("refdist")
+
+    def worker(index: int) -> Any:
+        return program(refdist.distribute.MultiWorkerMirroredStrategy(), index)
+
+    return refdist.cluster.run_workers(worker, count)
 
 
 def _no_variables() -> Mapping[str, str]:

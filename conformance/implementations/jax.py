@@ -1,9 +1,11 @@
 """refdist on JAX, with the processors of this machine as devices."""
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
-from conformance.implementations import FEATURES_BUILT, LOCAL_KINDS, Implementation, stages_of
+from conformance.expectations import Unsupported
+from conformance.implementations import FEATURES_BUILT, LOCAL_KINDS, Implementation, run_workers, stages_of
 
 
 def _open() -> Any:
@@ -18,6 +20,12 @@ def _device(value: Any) -> str:
     return named if isinstance(named, str) else importlib.import_module("refdist").device_name(value)
 
 
+def _workers(count: int, replicas: int, program: Callable[[Any, int], Any]) -> list[Any]:
+    if replicas > 1:
+        raise Unsupported("needs several GPUs on each worker")
+    return run_workers(count, program)
+
+
 jax = Implementation(
     name="jax",
     open=_open,
@@ -28,6 +36,7 @@ jax = Implementation(
     why_no_machine="the devices of a JAX process are fixed when it starts",
     device=_device,
     stages=stages_of,
+    workers=_workers,
     divergences=dict.fromkeys(
         ("REDUCE-19", "VALUES-07", "VALUES-17"),
         "tensors are JAX's own arrays, which print in JAX's own form; refdist prints them inside per-replica values only",

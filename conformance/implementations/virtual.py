@@ -1,10 +1,11 @@
 """refdist on devices that it makes itself, so that a check may have any machine it wants."""
 
 import importlib
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from conformance.implementations import FEATURES_BUILT, LOCAL_KINDS, Implementation, stages_of
+from conformance.implementations import FEATURES_BUILT, LOCAL_KINDS, Implementation, run_workers, stages_of
 
 
 def virtual(backend: str) -> Implementation:
@@ -18,6 +19,16 @@ def virtual(backend: str) -> Implementation:
     def machine(gpus: int, cpus: int) -> AbstractContextManager[Any]:
         return importlib.import_module("refdist").using(backend, gpus=gpus, cpus=cpus)
 
+    def workers(count: int, replicas: int, program: Callable[[Any, int], Any]) -> list[Any]:
+        with machine(replicas, 1):
+            return run_workers(count, program)
+
     return Implementation(
-        name=backend, open=open, kinds=LOCAL_KINDS, features=FEATURES_BUILT, machine=machine, stages=stages_of
+        name=backend,
+        open=open,
+        kinds=LOCAL_KINDS,
+        features=FEATURES_BUILT,
+        machine=machine,
+        stages=stages_of,
+        workers=workers,
     )

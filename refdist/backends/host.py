@@ -1,6 +1,7 @@
 """The smallest backend: numpy arrays that carry a device label. The oracle of the others."""
 
 import contextlib
+import copy
 import functools
 import importlib
 import sys
@@ -57,6 +58,12 @@ class HostBackend:
     def gather(self, tensors: Tensors, axis: int, destinations: Sequence[Device]) -> Tensors:
         result = np.concatenate([np.asarray(tensor) for tensor in tensors], axis=axis)
         return labelled(result, destinations)
+
+    def for_task(self, job: str, task: int, tasks: int) -> "HostBackend":
+        clone = copy.copy(self)
+        clone._devices = tuple(device.at(job, task) for device in self._devices)
+        clone.__dict__.pop("default_strategy", None)
+        return clone
 
     def tracing(self) -> bool:
         # A replica may use JAX on any backend; where nobody has loaded it, no trace is open.

@@ -15,13 +15,14 @@ from refdist.context import (
     install_default,
 )
 from refdist.data.distributed import DistributedDataset, DistributedIterator
-from refdist.distribute import experimental
+from refdist.distribute import cluster_resolver, experimental
 from refdist.enums import InputReplicationMode, ReduceOp
 from refdist.extended import StrategyExtended
 from refdist.input_iterator import InputIterator
 from refdist.options import InputContext, InputOptions, RunOptions, ValueContext
 from refdist.strategies.default import default_strategy
 from refdist.strategies.mirrored import MirroredStrategy
+from refdist.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
 from refdist.strategies.one_device import OneDeviceStrategy
 from refdist.strategy import Strategy, experimental_set_strategy
 from refdist.values import DistributedValues
@@ -37,6 +38,7 @@ __all__ = [
     "InputOptions",
     "InputReplicationMode",
     "MirroredStrategy",
+    "MultiWorkerMirroredStrategy",
     "NcclAllReduce",
     "OneDeviceStrategy",
     "ReduceOp",
@@ -46,6 +48,7 @@ __all__ = [
     "Strategy",
     "StrategyExtended",
     "ValueContext",
+    "cluster_resolver",
     "experimental",
     "experimental_set_strategy",
     "get_replica_context",

@@ -1,6 +1,7 @@
 """The seam on JAX's devices, one operation at a time."""
 
 import contextlib
+import copy
 import functools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -36,6 +37,7 @@ class JaxBackend:
             found += jax.devices()
         self._real = {Device(f"{_KINDS[d.platform]}:{i}"): d for i, d in _numbered(found)}
         self._names = {device: name for name, device in self._real.items()}
+        self._home: Any = None  # where what nobody places goes; None lets JAX decide
 
     def devices(self) -> tuple[Device, ...]:
         return tuple(self._real)
@@ -44,7 +46,7 @@ class JaxBackend:
         return self._real[resolve(device, tuple(self._real))]
 
     def on(self, device: Device | None) -> AbstractContextManager[Any]:
-        return jax.default_device(None if device is None else self._device(device))
+        return jax.default_device(self._home if device is None else self._device(device))
 
     def put(self, array: Any, device: Device | None) -> jax.Array:
         # JAX may keep using the memory of a numpy array, so it gets one of its own.
@@ -56,7 +58,10 @@ class JaxBackend:
             )
         _require_exact(value)
         # Without a device the array is not committed, so that replicas can use it on theirs.
-        return jnp.asarray(value) if device is None else jax.device_put(value, self._device(device))
+        if device is not None:
+            return jax.device_put(value, self._device(device))
+        with jax.default_device(self._home):
+            return jnp.asarray(value)
 
     def get(self, tensor: jax.Array) -> np.ndarray[Any, Any]:
         return np.array(tensor, copy=True)
@@ -83,6 +88,23 @@ class JaxBackend:
         first = self.device_of(tensors[0])
         joined = jnp.concatenate([self.copy(tensor, first) for tensor in tensors], axis=axis)
         return [self.copy(joined, device) for device in destinations]
+
+    def for_task(self, job: str, task: int, tasks: int) -> "JaxBackend":
+        share = len(self._real) // tasks
+        if share == 0:
+            raise ValueError(
+                f"{tasks} workers were to share {len(self._real)} devices of JAX; expected at least one for each. Ask for more: "
+                f'refdist.use("jax", cpus={tasks}).'
+            )
+        clone = copy.copy(self)
+        real = list(self._real.items())[task % tasks * share :][:share]
+        kinds = [name.kind for name, _ in real]
+        names = [Device(f"{kind}:{kinds[:index].count(kind)}").at(job, task) for index, kind in enumerate(kinds)]
+        clone._real = dict(zip(names, (device for _, device in real), strict=True))
+        clone._names = {device: name for name, device in clone._real.items()}
+        clone._home = real[0][1]
+        clone.__dict__.pop("default_strategy", None)
+        return clone
 
     def tracing(self) -> bool:
         return tracing()

@@ -1,5 +1,6 @@
 """`tf.compat.v1.distribute.experimental`."""
 
 from refdist.surface_v1 import CentralStorageStrategyV1 as CentralStorageStrategy
+from refdist.surface_v1 import MultiWorkerMirroredStrategyV1 as MultiWorkerMirroredStrategy
 
-__all__ = ["CentralStorageStrategy"]
+__all__ = ["CentralStorageStrategy", "MultiWorkerMirroredStrategy"]

@@ -1,0 +1,5 @@
+"""`tf.distribute.cluster_resolver`."""
+
+from refdist.cluster import ClusterResolver, SimpleClusterResolver, TFConfigClusterResolver
+
+__all__ = ["ClusterResolver", "SimpleClusterResolver", "TFConfigClusterResolver"]
