@@ -54,12 +54,8 @@ def test_devices_are_named_after_their_task_and_the_scope_is_on_the_cpu():
     def program(strategy, index):
         with strategy.scope():
             variable, constant = tf.Variable(1.0), tf.constant(1.0)
-        return (
-            strategy.extended.worker_devices[1],
-            variable.device,
-            constant.device,
-            strategy.reduce("SUM", strategy.run(lambda: 1.0), axis=None).device,
-        )
+        total = strategy.reduce("SUM", strategy.run(lambda: tf.constant(1.0)), axis=None)
+        return strategy.extended.worker_devices[1], variable.device, constant.device, total.device
 
     task = "/job:worker/replica:0/task:1/device"
     assert (f"{task}:GPU:1", f"{task}:GPU:0", f"{task}:CPU:0", f"{task}:CPU:0") == together(program)[1]
@@ -214,16 +210,14 @@ def test_resolvers_tell_addresses():
 
 
 def test_workers_share_the_devices_of_jax():
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        joined = strategy.gather(strategy.run(lambda: tf.constant([replica_id()])), axis=0)
+        return float(strategy.run(lambda: ctx().all_reduce("sum", float(replica_id() + 1)))), joined.tolist()
+
     with tf.using("jax", cpus=4):
-        results = run_workers(
-            lambda index: float(
-                tf.distribute.MultiWorkerMirroredStrategy().run(
-                    lambda: ctx().all_reduce("sum", float(replica_id() + 1))
-                )
-            ),
-            4,
-        )
+        results = run_workers(program, 4)
         with pytest.raises(ValueError, match="share 4 devices"):
             run_workers(lambda index: index, 5)
 
-    assert [10.0] * 4 == results
+    assert [(10.0, [0, 1, 2, 3])] * 4 == results

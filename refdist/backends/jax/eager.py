@@ -79,14 +79,13 @@ class JaxBackend:
         return jax.device_put(tensor, self._device(device))
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
-        first = self.device_of(tensors[0])
-        here = [tensors[0], *(self.copy(tensor, first) for tensor in tensors[1:])]
+        # Some of the tensors may be those of other workers, so only the destinations are known to be devices of this one.
+        here = [self.copy(tensor, destinations[0]) for tensor in tensors]
         result = _mean(here) if op is ReduceOp.MEAN else _sum(here)
         return [self.copy(result, device) for device in destinations]
 
     def gather(self, tensors: Tensors, axis: int, destinations: Sequence[Device]) -> Tensors:
-        first = self.device_of(tensors[0])
-        joined = jnp.concatenate([self.copy(tensor, first) for tensor in tensors], axis=axis)
+        joined = jnp.concatenate([self.copy(tensor, destinations[0]) for tensor in tensors], axis=axis)
         return [self.copy(joined, device) for device in destinations]
 
     def for_task(self, job: str, task: int, tasks: int) -> "JaxBackend":
