@@ -48,6 +48,11 @@ class Pass:
 
     def state(self) -> dict[str, Any]:
         """The position, as data that JSON takes."""
+        if self._iteration.unseeded:
+            raise ValueError(
+                "A position was asked of a pipeline that shuffles without a seed inside flat_map() or interleave(); expected a "
+                "seed there, because that order cannot be found again. Pass seed= to the inner shuffle()."
+            )
         return {"consumed": self._iteration.consumed, "shuffles": [[draws.seed, draws.number] for draws in self._draws]}
 
 

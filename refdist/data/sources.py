@@ -129,11 +129,14 @@ class Generated(Stage):
         return self._spec
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        for index, element in enumerate(self._generator(*self._args)):
-            arrays = element_of(element)
-            if self._spec is not None:
-                arrays = _promised(arrays, self._spec, index)
-            yield arrays
+        index = 0
+        try:
+            for index, element in enumerate(self._generator(*self._args), 1):
+                arrays = element_of(element)
+                yield arrays if self._spec is None else _promised(arrays, self._spec, index - 1)
+        except Exception as error:
+            error.add_note(f"raised while element {index} of {self.name} was made")
+            raise
 
     def cardinality(self) -> int:
         return UNKNOWN_CARDINALITY

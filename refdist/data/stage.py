@@ -19,6 +19,7 @@ class Mixing(Protocol):
     """What a shuffle stage tells an iteration."""
 
     seed: int
+    seeded: bool
     reshuffle: bool
     passes: "itertools.count[int]"
 
@@ -39,6 +40,13 @@ class Iteration:
         self.consumed = 0  # elements that the anchor has delivered
         self.anchor: Stage | None = None  # the stage whose elements are counted
         self._draws: dict[int, Draws] = {}
+        self.unseeded: list[bool] = []  # filled when a shuffle draws numbers that no position can hold
+
+    def inner(self) -> "Iteration":
+        """The pass over a dataset that was made during this one."""
+        made = Iteration()
+        made.unseeded = self.unseeded
+        return made
 
     def count(self, stage: "Stage", elements: int) -> None:
         """Note that a stage has delivered elements, if it is the one that counts."""
@@ -53,7 +61,11 @@ class Iteration:
 
     def generator(self, shuffle: Mixing) -> np.random.Generator:
         """The random numbers for the next time that a shuffle mixes its elements."""
-        draws = self._draws.get(id(shuffle)) or self.enter(shuffle, None)
+        draws = self._draws.get(id(shuffle))
+        if draws is None:
+            draws = self.enter(shuffle, None)
+            if not shuffle.seeded:
+                self.unseeded.append(True)
         numbers = np.random.default_rng([draws.seed, draws.number, draws.turn])
         draws.turn += shuffle.reshuffle
         return numbers

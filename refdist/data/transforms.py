@@ -41,6 +41,8 @@ class Map(Stage):
     def __init__(self, stage: Stage, function: Callable[..., Any], parallel: int) -> None:
         super().__init__(stage)
         self._function, self._parallel, self._spec = function, parallel, None
+        # With several calls at a time, elements are taken from the input before they are delivered, so its count is not ours.
+        self.one_to_one = parallel <= 1
 
     def spec(self) -> Any:
         if self._spec is None:
@@ -117,7 +119,7 @@ class Interleave(Stage):
         return self._stage(nest.map_structure(lambda leaf: _zeros(leaf, 0), self.inputs[0].spec())).spec()
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        coming = (self._stage(element).elements(Iteration()) for element in self.inputs[0].elements(iteration))
+        coming = (self._stage(element).elements(iteration.inner()) for element in self.inputs[0].elements(iteration))
         open_ones = list(itertools.islice(coming, self._cycle))
         turn = 0
         while open_ones:
@@ -187,6 +189,7 @@ class Shuffle(Stage):
     def __init__(self, stage: Stage, buffer_size: int, seed: int | None, reshuffle: bool) -> None:
         super().__init__(stage)
         self._buffer_size, self.reshuffle = buffer_size, reshuffle
+        self.seeded = seed is not None
         self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
         self.passes = itertools.count()
 

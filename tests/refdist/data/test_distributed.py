@@ -255,8 +255,9 @@ def test_an_error_of_a_generator_comes_at_its_place_and_nothing_comes_twice():
 
     iterator = iter(mirrored(2).experimental_distribute_dataset(make))
     assert [[0], [1]] == [np.asarray(part).tolist() for part in next(iterator).values]
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError) as raised:
         next(iterator)
+    assert ["raised while element 1 of LoaderDataset was made"] == raised.value.__notes__
     with pytest.raises(StopIteration):
         next(iterator)
 
@@ -271,6 +272,8 @@ pipelines = generators.sampled_from(
         lambda size: (
             Dataset.from_generator(lambda: iter(range(23)), tf.int64).shuffle(4, seed=1).batch(size).prefetch(2)
         ),
+        lambda size: Dataset.range(23).map(lambda x: x + 1, num_parallel_calls=4).batch(size),
+        lambda size: Dataset.range(4).flat_map(lambda x: Dataset.range(5).shuffle(5, seed=int(x))).batch(size),
         lambda size: Dataset.range(23).shard(2, 1).repeat(3).take(20).skip(3).batch(size),
         lambda size: Dataset.range(4).flat_map(lambda x: Dataset.range(int(x) + 3)).batch(size),
         lambda size: (
@@ -317,6 +320,24 @@ def test_a_position_holds_on_another_number_of_replicas_and_another_batch_size(m
     # A last stage such as map() keeps the order; so the rest is the very same, not only the same set.
     assert rest == resumed
     assert len(seen) + len(rest) == len(seen) + len(resumed)
+
+
+def test_a_parallel_map_does_not_count_what_it_has_read_ahead():
+    dataset = Dataset.range(24).batch(2).map(lambda x: x, num_parallel_calls=4)
+    iterator = iter(mirrored(2).experimental_distribute_dataset(dataset))
+    next(iterator)
+    other = iter(mirrored(2).experimental_distribute_dataset(dataset))
+    other.restore(iterator.state())
+
+    assert [[2], [3]] == parts(mirrored(2), next(other))
+
+
+def test_an_order_that_cannot_be_found_again_has_no_position():
+    dataset = Dataset.range(4).flat_map(lambda x: Dataset.range(5).shuffle(5)).batch(2)
+    iterator = iter(mirrored(2).experimental_distribute_dataset(dataset))
+    next(iterator)
+    with pytest.raises(ValueError, match="expected a seed"):
+        iterator.state()
 
 
 def test_a_position_of_dealt_batches_is_kept_too():
