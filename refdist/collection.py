@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 _MANY = 256
-_OBJECTS_PER_REPLICA = 20
+_OBJECTS_PER_REPLICA = 40
 
 _lock = threading.Lock()
 _runs = 0

@@ -117,7 +117,7 @@ class ReplicaContext:
             with crossed(self._strategy):
                 return hold(self._strategy, [payload])[0]
         # As Meeting(...), but without the Python function that a named tuple puts in front of it.
-        return pause(tuple.__new__(Meeting, (kind, details, hold, self._strategy, payload, call_site())))
+        return pause(tuple.__new__(Meeting, (kind, details, hold, self._strategy, payload, call_site(3))))
 
     def require_current(self, kind: str) -> None:
         """Raise unless the code is in this replica, and not inside a trace."""

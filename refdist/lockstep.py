@@ -54,12 +54,15 @@ _POOL = _Pool()
 _MOST_IDLE = 16_384
 
 
-def call_site() -> Site:
+def call_site(depth: int = 1) -> Site:
     """Where in the user's code, up to the replica's function, the present call into this package was made.
 
     All frames count: two calls in swapped order differ in an outer one when they go through the same helper.
+
+    Args:
+        depth: how many of the innermost frames are this package's for certain; looking at a frame costs something.
     """
-    frame: Any = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    frame: Any = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
     while frame.f_globals.get("__name__", "")[:8] == "refdist.":
         frame = frame.f_back
     site: list[CodeType | int] = []

@@ -16,10 +16,10 @@ def usual_threshold():
 
 def test_many_replicas_raise_the_threshold_and_give_it_back():
     with fewer_collections(10_000):
-        assert (200_000, 10, 10) == gc.get_threshold()
+        assert (400_000, 10, 10) == gc.get_threshold()
         with fewer_collections(20_000):
-            assert 400_000 == gc.get_threshold()[0]
-        assert 400_000 == gc.get_threshold()[0]
+            assert 800_000 == gc.get_threshold()[0]
+        assert 800_000 == gc.get_threshold()[0]
 
     assert (700, 10, 10) == gc.get_threshold()
 
