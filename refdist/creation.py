@@ -1,6 +1,6 @@
 """What becomes of a new variable in the scope of a strategy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from refdist import context
@@ -21,6 +21,12 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
     replica = context.get_replica_context()
     if replica is None or strategy.num_replicas_in_sync == 1:
         return _make(strategy, following, kwargs)
+    if strategy.extended.plan.workers > 1:
+        # The workers have to agree on the value, which they can do only while no replica is in the middle of something.
+        def hold(_: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
+            return [_make(strategy, following, payloads[0])] * len(payloads)
+
+        return replica.meet("a new variable", kwargs.get("name"), hold, kwargs)
     # The first replica that comes here makes the variable; the others get the same one at the same place and turn.
     # No meeting is needed, so a guard such as `if not made:` works as in ordinary code.
     creations = context.CREATIONS.get()

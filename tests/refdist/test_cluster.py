@@ -81,6 +81,14 @@ def test_all_workers_start_from_the_value_of_the_first():
     assert [[7.0, 7.0], [7.0, 7.0]] == together(program)
 
 
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_a_variable_made_in_a_replica_is_the_same_on_all_workers(gpus):
+    def program(strategy, index):
+        return parts(strategy, strategy.run(lambda: tf.Variable(float(replica_id() + 3), name="made")))
+
+    assert [[3.0] * gpus] * 2 == together(program, gpus=gpus)
+
+
 def test_copies_that_would_come_apart_between_workers_are_an_error():
     def program(strategy, index):
         with strategy.scope():
