@@ -29,6 +29,20 @@ def the_argument_gets_the_device_filters_too(plant: Plant) -> None:
     plant.wrap(StrategyV1, "update_config_proto", wrapper)
 
 
+@fault("CONFIG-04")
+def the_leader_is_named_by_its_address(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def update(self: StrategyV1, config_proto: Any) -> Any:
+            updated = original(self, config_proto)
+            if updated.experimental.collective_group_leader:
+                updated.experimental.collective_group_leader = self.cluster_resolver.master(task_id=0)
+            return updated
+
+        return update
+
+    plant.wrap(StrategyV1, "update_config_proto", wrapper)
+
+
 @fault("CONFIG-05")
 def the_text_does_not_speak_of_deprecation(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:

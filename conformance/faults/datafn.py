@@ -14,6 +14,7 @@ from refdist.data import distributed
 from refdist.data.dataset import Dataset
 from refdist.data.distributed import Dealing, DistributedIterator
 from refdist.data.sharding import whole_batch
+from refdist.data.transforms import Shard
 from refdist.options import InputContext
 from refdist.plan import Placement
 from refdist.spec import PerReplicaSpec, TensorSpec
@@ -200,6 +201,30 @@ def the_newer_spelling_returns_an_object_of_its_own(plant: Plant) -> None:
         return lambda self, dataset_fn, options=None: FromFunction(original(self, dataset_fn, options))
 
     plant.wrap(StrategyBase, "distribute_datasets_from_function", wrapper)
+
+
+@fault("DATAFN-20")
+def work_is_done_before_the_shard(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Dataset]) -> Any:
+        def mapped(self: Dataset, *args: Any, **kwargs: Any) -> Dataset:
+            if not isinstance(self.stage, Shard):
+                return original(self, *args, **kwargs)
+            return Dataset(self.stage.over(original(Dataset(self.stage.inputs[0]), *args, **kwargs).stage))
+
+        return mapped
+
+    plant.wrap(Dataset, "map", wrapper)
+
+
+@fault("DATAFN-21")
+def a_shuffle_has_one_seed_for_all_workers(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Dataset]) -> Any:
+        def shuffle(self: Dataset, buffer_size: int, seed: Any = None, *args: Any, **kwargs: Any) -> Dataset:
+            return original(self, buffer_size, seed and 1, *args, **kwargs)
+
+        return shuffle
+
+    plant.wrap(Dataset, "shuffle", wrapper)
 
 
 @fault("DATAFN-22")

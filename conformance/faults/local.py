@@ -83,6 +83,13 @@ def a_variable_is_taken_for_a_single_value(plant: Plant) -> None:
     _change_results(plant, lambda strategy, value, results: (value,) if isinstance(value, Variable) else results)
 
 
+@fault("LOCAL-10")
+def the_values_of_all_workers_are_returned(plant: Plant) -> None:
+    _change_results(
+        plant, lambda strategy, value, results: tuple(strategy.extended.everyone("the local results", results))
+    )
+
+
 @fault("LOCAL-11")
 def the_argument_has_another_name(plant: Plant) -> None:
     plant.wrap(StrategyBase, "experimental_local_results", lambda original: lambda self, values: original(self, values))

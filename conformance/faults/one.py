@@ -182,8 +182,9 @@ def a_write_to_aggregate_waits_for_a_second_replica(plant: Plant) -> None:
 @fault("ONE-10")
 def elements_that_are_no_batches_become_batches_of_one(plant: Plant) -> None:
     def batching(original: Any) -> Any:
-        def cut(self: Splitting, elements: Iterator[Any]) -> Iterator[Any]:
-            return original(self, (nest.map_structure(np.atleast_1d, element) for element in elements))
+        def cut(self: Splitting, elements: Any) -> Iterator[Any]:
+            elements._elements = (nest.map_structure(np.atleast_1d, element) for element in elements._elements)
+            return original(self, elements)
 
         return cut
 

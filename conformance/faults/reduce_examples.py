@@ -30,6 +30,18 @@ def a_mean_is_taken_with_one_replica_after_the_other(plant: Plant) -> None:
     plant.wrap(StrategyExtended, "reduce", wrapper)
 
 
+@fault("REDUCE-18")
+def the_result_stays_with_the_first_worker(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def current_device(self: StrategyExtended) -> Any:
+            device = original(self)
+            return device.at(device.job, 0) if self.plan.workers > 1 else device
+
+        return current_device
+
+    plant.wrap(StrategyExtended, "current_device", wrapper)
+
+
 @fault("REDUCE-19")
 def a_sum_of_integers_is_widened(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
@@ -63,7 +75,7 @@ def a_mean_of_scalars_is_that_of_the_first_replica(plant: Plant) -> None:
 @fault("REDUCE-27")
 def examples_are_dealt_out_one_by_one(plant: Plant) -> None:
     def wrapper(original: Callable[..., Iterator[Any]]) -> Any:
-        def cut(self: Splitting, elements: Iterator[Any]) -> Iterator[Any]:
+        def cut(self: Splitting, elements: Any) -> Iterator[Any]:
             count = self._share.replicas  # pyright: ignore[reportPrivateUsage]
             if count == 1:
                 return original(self, elements)
@@ -71,7 +83,8 @@ def examples_are_dealt_out_one_by_one(plant: Plant) -> None:
             def dealt(leaf: Any) -> Any:
                 return np.concatenate([leaf[index::count] for index in range(count)])
 
-            return original(self, (nest.map_structure(dealt, batch) for batch in elements))
+            elements._elements = (nest.map_structure(dealt, batch) for batch in elements._elements)
+            return original(self, elements)
 
         return cut
 

@@ -16,7 +16,7 @@ from refdist.context import default_strategy
 from refdist.extended import StrategyExtended
 from refdist.plan import Placement, Plan
 from refdist.policies import OnWrite
-from refdist.strategies import mirrored
+from refdist.strategies import mirrored, multi_worker_mirrored
 from refdist.strategy import Scope, StrategyBase
 from refdist.values import Mirrored
 from refdist.variables import DistributedVariable, Variable
@@ -100,6 +100,18 @@ def all_copies_land_on_the_first_device(plant: Plant) -> None:
         return dataclasses.replace(plan, homes=plan.homes[:1] * len(plan.homes))
 
     plant.wrap(mirrored, "mirrored_plan", lambda original: lambda *args: crowded(original(*args)))
+
+
+@fault("SCOPE-11")
+def a_multi_worker_scope_enters_the_device_of_the_first_replica(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Plan]) -> Any:
+        def plan(*args: Any) -> Plan:
+            made = original(*args)
+            return dataclasses.replace(made, scope_device=made.devices[0])
+
+        return plan
+
+    plant.wrap(multi_worker_mirrored, "multi_worker_plan", wrapper)
 
 
 @fault("SCOPE-12")
