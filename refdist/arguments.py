@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _USUAL = (bool, int, float, complex, str, bytes, type(None), Variable, IndexedSlices)
 
 
+_NOT_RUN_WHEN_CALLED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _NO_KEYWORDS: dict[str, Any] = {}
 
 
@@ -88,7 +89,7 @@ def require_callable(fn: Any, method: str = "run()") -> None:
         raise TypeError(
             f"{method} got {fn!r}, a {type(fn).__name__}; expected a function. Pass the function itself, uncalled."
         )
-    if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn):
+    if getattr(getattr(fn, "__code__", None), "co_flags", 0) & _NOT_RUN_WHEN_CALLED:
         raise TypeError(
             f"{method} got {fn.__qualname__}, a generator or a coroutine function; expected an ordinary one, because its body "
             f"would never run. Remove yield, or async and await."

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-_MANY = 256
+MANY = 256  # from so many replicas on it is worth while
 _OBJECTS_PER_REPLICA = 40
 
 _lock = threading.Lock()
@@ -20,9 +20,6 @@ def fewer_collections(replicas: int) -> Generator[None]:
     Otherwise the collector would go through all paused replicas again and again: a third of the time at 10,000.
     """
     global _runs, _usual
-    if replicas < _MANY:
-        yield
-        return
     with _lock:
         if _runs == 0:
             _usual = gc.get_threshold()

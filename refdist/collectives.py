@@ -132,7 +132,7 @@ def devices_of(destinations: Any) -> tuple[Device, ...]:
 
 
 def _resolved(destinations: Any) -> bool:
-    return type(destinations) is tuple and all(type(device) is Device for device in destinations)
+    return type(destinations) is tuple and set(map(type, destinations)) == {Device}
 
 
 def _spread(tensors: Sequence[Any]) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from refdist import arguments, context, nest
 from refdist.backend import Backend, host_device
 from refdist.cluster import exchange
-from refdist.collection import fewer_collections
+from refdist.collection import MANY, fewer_collections
 from refdist.context import ReplicaContext
 from refdist.convert import to_array
 from refdist.creation import create_variable
@@ -25,6 +25,9 @@ from refdist.variables import DistributedVariable, MirroredVariable, Variable, c
 
 if TYPE_CHECKING:
     from refdist.strategy import StrategyBase
+
+
+_NOTHING = contextlib.nullcontext()
 
 
 class StrategyExtended:
@@ -91,7 +94,7 @@ class StrategyExtended:
                 return self._owned(fn(*positional, **named), devices[0])
         token = context.CREATIONS.set({})
         try:
-            with fewer_collections(count):
+            with fewer_collections(count) if count >= MANY else _NOTHING:
                 results = play(
                     count,
                     body,
@@ -312,7 +315,8 @@ class StrategyExtended:
     def _answers(self, value: Any) -> Sequence[Any]:
         """What each replica gets of a reduction, which a user's own class may have done."""
         parts = _components(value)
-        if len(parts) != self.num_replicas or not all(isinstance(part, self.backend.tensor_type) for part in parts):
+        kinds = set(map(type, parts))
+        if len(parts) != self.num_replicas or not all(issubclass(kind, self.backend.tensor_type) for kind in kinds):
             raise ValueError(
                 f"The cross_device_ops returned {value!r} of a reduction to {self.num_replicas} devices; expected a tensor on each "
                 f"of them. Correct {type(self.plan.collectives).__name__}.reduce_implementation()."

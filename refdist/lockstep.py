@@ -158,18 +158,16 @@ def _give_back(runner: _Runner) -> None:
 def _work(task: Any) -> None:
     """Be the life of a runner."""
     while True:
-        _do(*task)
+        # Called without a star: Python then does not use the C stack, which a greenlet has to save at every switch.
+        body, index, results = task
+        try:
+            results[index] = body(index)
+        except BaseException as error:
+            results[index] = _Failure(error)
         # Neither the task nor the runner itself stays in a local variable or an argument while the runner is idle: what
         # stood there would be kept alive. So the outcome, too, is left in the list of results.
-        task = None
+        body = results = task = None
         task = getcurrent().parent.switch(None)  # pyright: ignore[reportOptionalMemberAccess]
-
-
-def _do(body: Callable[[int], Any], index: int, results: list[Any]) -> None:
-    try:
-        results[index] = body(index)
-    except BaseException as error:
-        results[index] = _Failure(error)
 
 
 def _end(runners: Sequence[_Runner]) -> None:

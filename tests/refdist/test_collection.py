@@ -24,9 +24,10 @@ def test_many_replicas_raise_the_threshold_and_give_it_back():
     assert (700, 10, 10) == gc.get_threshold()
 
 
-def test_few_replicas_leave_it_alone():
-    with fewer_collections(8):
-        assert (700, 10, 10) == gc.get_threshold()
+def test_a_threshold_that_is_higher_already_is_left_alone():
+    gc.set_threshold(10_000_000, 10, 10)
+    with fewer_collections(300):
+        assert (10_000_000, 10, 10) == gc.get_threshold()
 
 
 def test_collections_that_are_off_stay_off():
