@@ -10,7 +10,7 @@ from refdist import nest
 from refdist.backend import Backend, current
 from refdist.device import PLACEMENT, Device, placed
 from refdist.enums import ReduceOp
-from refdist.lockstep import Meeting, call_site, pause
+from refdist.lockstep import Meeting, call_site, pause, require_no_body_around
 from refdist.values import DistributedValues, regroup, select
 
 if TYPE_CHECKING:
@@ -211,7 +211,10 @@ def in_cross_replica_context() -> bool:
 def get_replica_context() -> ReplicaContext | None:
     """The context of the replica that the code is in; None in cross-replica context."""
     frame = _FRAME.get()
-    return frame.replica if frame is not None else default_strategy().extended.first_replica
+    if frame is not None:
+        return frame.replica
+    require_no_body_around()
+    return default_strategy().extended.first_replica
 
 
 def updating() -> int | None:

@@ -83,6 +83,18 @@ def pause(meeting: Meeting) -> Any:
     return runner.parent.switch(meeting)  # pyright: ignore[reportOptionalMemberAccess]
 
 
+def require_no_body_around() -> None:
+    """Raise in a greenlet that a body has made: it has left its replica, and would silently be taken for none."""
+    above = getcurrent().parent
+    while above is not None:
+        if type(above) is _Runner:
+            raise RuntimeError(
+                "The replica was asked for in a greenlet that the replica's function has made; expected the function's own. Ask "
+                "there, and pass the context on."
+            )
+        above = above.parent
+
+
 def play(
     count: int,
     body: Callable[[int], Any],

@@ -7,6 +7,7 @@ import gc
 import threading
 import weakref
 
+import greenlet
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -221,6 +222,11 @@ def test_own_cross_device_ops_that_return_something_else_are_named():
         strategy = tf.distribute.MirroredStrategy(cross_device_ops=Wrong())
     with pytest.raises(ValueError, match=r"Correct Wrong\.reduce_implementation"):
         strategy.run(lambda: ctx().all_reduce("sum", 1.0))
+
+
+def test_a_greenlet_of_a_replica_is_not_taken_for_no_replica(strategy):
+    with pytest.raises(RuntimeError, match="in a greenlet that the replica's function has made"):
+        strategy.run(lambda: greenlet.greenlet(lambda: ctx().all_reduce("sum", 1.0)).switch())
 
 
 def test_a_failed_creation_can_be_repeated(strategy):
