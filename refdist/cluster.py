@@ -1,5 +1,6 @@
 """Clusters: who the workers are, which of them this is, and running all of them together in one process."""
 
+import abc
 import contextlib
 import contextvars
 import json
@@ -73,7 +74,7 @@ class ClusterSpec:
         return f"ClusterSpec({self._jobs!r})"
 
 
-class ClusterResolver:
+class ClusterResolver(abc.ABC):
     """Says what the cluster is, and which task of it this process is."""
 
     task_type: str | None = None
@@ -81,11 +82,9 @@ class ClusterResolver:
     rpc_layer: str | None = None
     environment: str = ""
 
+    @abc.abstractmethod
     def cluster_spec(self) -> ClusterSpec:
         """The cluster."""
-        raise NotImplementedError(
-            f"{type(self).__name__}.cluster_spec() is missing; expected a ClusterSpec. Define it."
-        )
 
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
         """The address of a task: this one, unless another is named."""

@@ -63,7 +63,7 @@ def call_site(depth: int = 1) -> Site:
         depth: how many of the innermost frames are this package's for certain; looking at a frame costs something.
     """
     frame: Any = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_globals.get("__name__", "")[:8] == "refdist.":
+    while frame is not None and frame.f_globals.get("__name__", "")[:8] == "refdist.":
         frame = frame.f_back
     site: list[CodeType | int] = []
     while frame is not None and frame.f_globals.get("__name__", "")[:8] != "refdist.":
@@ -234,7 +234,7 @@ def _outline(detail: Any) -> str:
 def _where(meeting: Meeting) -> str:
     site = meeting.site
     frames = [_line(site[index], site[index + 1]) for index in range(0, len(site), 2)]
-    return ", called from ".join(frames[:6])
+    return ", called from ".join(frames[:6]) or "the function given to run"
 
 
 def _line(code: Any, last: Any) -> str:

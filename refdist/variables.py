@@ -11,6 +11,7 @@ from refdist import context, convert
 from refdist.backend import host_device
 from refdist.device import PLACEMENT, placed
 from refdist.enums import VariableAggregation, VariableSynchronization
+from refdist.operators import add_operators
 from refdist.slices import IndexedSlices
 from refdist.tensor import dtype_name, numpy_text
 from refdist.values import DistributedValues
@@ -395,24 +396,4 @@ def current_value(value: Any) -> Any:
     return value.read_value() if isinstance(value, Variable) else value
 
 
-def _binary(function: Callable[[Any, Any], Any]) -> Any:
-    return lambda self, other: function(self.read_value(), current_value(other))
-
-
-def _reflected(function: Callable[[Any, Any], Any]) -> Any:
-    return lambda self, other: function(current_value(other), self.read_value())
-
-
-def _unary(function: Callable[[Any], Any]) -> Any:
-    return lambda self: function(self.read_value())
-
-
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"):
-    setattr(Variable, f"__{_name.strip('_')}__", _binary(getattr(operator, _name)))
-    setattr(Variable, f"__r{_name.strip('_')}__", _reflected(getattr(operator, _name)))
-for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    setattr(Variable, f"__{_name}__", _binary(getattr(operator, _name)))
-for _name in ("neg", "pos", "abs", "invert"):
-    setattr(Variable, f"__{_name}__", _unary(getattr(operator, _name)))
-for _name, _type in (("float", float), ("int", int), ("bool", bool), ("index", operator.index), ("complex", complex)):
-    setattr(Variable, f"__{_name}__", _unary(_type))
+add_operators(Variable, current_value)

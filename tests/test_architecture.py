@@ -14,7 +14,7 @@ HEAVY = ("jax", "numba", "simulator", "tensorflow", "conformance")
 
 # Lower modules first: a module of a layer imports only from its own layer and those before it.
 LAYERS = [
-    {"enums", "options", "nest", "device", "convert", "slices", "dtypes", "collection"},
+    {"enums", "options", "nest", "device", "convert", "slices", "dtypes", "collection", "operators"},
     {"tensor", "backend"},
     {"values", "lockstep"},
     {"cluster"},

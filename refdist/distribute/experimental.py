@@ -2,6 +2,8 @@
 
 from refdist.options import ValueContext
 from refdist.strategies.central_storage import CentralStorageStrategy
-from refdist.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
+from refdist.strategies.multi_worker_mirrored import (
+    ExperimentalMultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,
+)
 
 __all__ = ["CentralStorageStrategy", "MultiWorkerMirroredStrategy", "ValueContext"]

@@ -46,3 +46,15 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     def __init__(self, cluster_resolver: ClusterResolver | None = None, communication_options: Any = None) -> None:
         super().__init__(StrategyExtended(multi_worker_plan(cluster_resolver)))
+
+    @property
+    def cluster_resolver(self) -> ClusterResolver:
+        """The ClusterResolver that the strategy was given, or else the TFConfigClusterResolver that it made."""
+        return self.extended.plan.resolver
+
+
+class ExperimentalMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
+    """The same under its older name, which has the arguments the other way round."""
+
+    def __init__(self, communication: Any = None, cluster_resolver: ClusterResolver | None = None) -> None:
+        super().__init__(cluster_resolver)

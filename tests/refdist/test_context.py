@@ -80,6 +80,14 @@ def test_collectives_take_nests(strategy):
     assert (3, 6, 6) == (result["a"], result["b"][0], result["b"][1][0])
 
 
+def test_a_method_of_a_variable_can_be_the_replica_function_itself(strategy):
+    with strategy.scope():
+        variable = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+    strategy.run(variable.assign_add, args=(tf.constant(2.0),))
+
+    assert 6.0 == float(variable.numpy())
+
+
 def test_an_empty_nest_reduces_to_an_empty_nest(strategy):
     assert ([], {}) == strategy.run(lambda: get_replica_context().all_reduce("sum", ([], {})))
 

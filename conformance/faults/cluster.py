@@ -1,0 +1,94 @@
+"""Faults of clusters: resolvers, and what a strategy makes of them."""
+
+import copy
+import os
+from dataclasses import replace
+from typing import Any
+
+from conformance.faults import Plant, fault
+from refdist import cluster
+from refdist.cluster import ClusterSpec, SimpleClusterResolver, TFConfigClusterResolver
+from refdist.strategies import mirrored, multi_worker_mirrored
+from refdist.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
+from refdist.strategy import StrategyBase
+from refdist.surface_v1 import MultiWorkerMirroredStrategyV1
+
+
+@fault("CLUSTER-01")
+def a_given_resolver_is_copied(plant: Plant) -> None:
+    plant.wrap(
+        multi_worker_mirrored, "multi_worker_plan", lambda original: lambda resolver: original(copy.copy(resolver))
+    )
+
+
+@fault("CLUSTER-02")
+def an_empty_resolver_stands_in_for_none(plant: Plant) -> None:
+    def empty(original: Any) -> Any:
+        return lambda self: original(self) or SimpleClusterResolver(ClusterSpec({}))
+
+    plant.wrap(StrategyBase, "cluster_resolver", empty)
+
+
+@fault("CLUSTER-03")
+def a_mirrored_strategy_reads_tf_config(plant: Plant) -> None:
+    def reading(original: Any) -> Any:
+        def plan(names: Any, ops: Any) -> Any:
+            return replace(
+                original(names, ops), resolver=TFConfigClusterResolver() if "TF_CONFIG" in os.environ else None
+            )
+
+        return plan
+
+    plant.wrap(mirrored, "mirrored_plan", reading)
+
+
+@fault("CLUSTER-04")
+def only_the_built_in_strategies_look_for_a_resolver(plant: Plant) -> None:
+    built_in = (MultiWorkerMirroredStrategy, MultiWorkerMirroredStrategyV1)
+    plant.wrap(
+        StrategyBase,
+        "cluster_resolver",
+        lambda original: lambda self: original(self) if isinstance(self, built_in) else None,
+    )
+
+
+@fault("CLUSTER-05")
+def the_multi_worker_strategy_has_the_general_text(plant: Plant) -> None:
+    plant.replace(MultiWorkerMirroredStrategy, "cluster_resolver", StrategyBase.cluster_resolver)
+
+
+@fault("CLUSTER-06")
+def a_strategy_without_arguments_has_an_empty_cluster(plant: Plant) -> None:
+    def empty() -> SimpleClusterResolver:
+        return SimpleClusterResolver(ClusterSpec({}))
+
+    plant.replace(multi_worker_mirrored, "TFConfigClusterResolver", empty)
+
+
+@fault("CLUSTER-07")
+def the_addresses_of_a_job_are_put_in_order(plant: Plant) -> None:
+    plant.wrap(cluster, "_addresses", lambda original: lambda *given: sorted(original(*given)))
+
+
+@fault("CLUSTER-08")
+def every_task_is_a_worker(plant: Plant) -> None:
+    def working(original: Any) -> Any:
+        def resolve(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            self.task_type = self.task_type and "worker"
+
+        return resolve
+
+    plant.wrap(TFConfigClusterResolver, "__init__", working)
+
+
+@fault("CLUSTER-09")
+def a_given_resolver_is_always_of_the_first_task(plant: Plant) -> None:
+    def first(original: Any) -> Any:
+        def resolve(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            self.task_id = 0 if self.task_id else self.task_id
+
+        return resolve
+
+    plant.wrap(SimpleClusterResolver, "__init__", first)
