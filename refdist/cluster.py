@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from refdist.backend import current, using_backend
+from refdist.device import Device
 from refdist.lockstep import Meeting, call_site, pause, play
 
 Jobs = Mapping[str, Any]
@@ -186,6 +187,15 @@ def exchange(kind: str, payloads: Sequence[Any]) -> list[Any]:
             f"with refdist.cluster.run_workers(program, count)."
         )
     return pause(Meeting(kind, None, _joined, None, list(payloads), call_site()))
+
+
+def require_own_worker(device: Device) -> None:
+    """Raise where workers run together, but use a strategy that none of them has made."""
+    if _together.get() and device.job == "localhost":
+        raise RuntimeError(
+            "A multi-worker strategy that was made outside run_workers() is used inside; expected one that the worker's program "
+            "makes, because this one knows of no other workers. Make it in the program."
+        )
 
 
 def _joined(_: Any, lists: Sequence[list[Any]]) -> list[list[Any]]:

@@ -51,7 +51,9 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
             f"The value {value!r} is not rectangular; expected lists of equal length. Pad them."
         ) from error
     if array.dtype.kind in "US":
-        encoded = [text.encode() if isinstance(text, str) else text for text in array.ravel().tolist()]
+        # Taken from the value itself: numpy has cut off the zero bytes at the ends.
+        texts = np.array(value, dtype=object).ravel().tolist()
+        encoded = [text.encode() if isinstance(text, str) else text for text in texts]
         return np.array(encoded, dtype=object).reshape(array.shape)
     if array.dtype == object and not all(isinstance(item, bytes) for item in array.flat):
         raise TypeError(

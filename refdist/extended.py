@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from refdist import arguments, context, nest
 from refdist.backend import Backend, host_device
-from refdist.cluster import exchange
+from refdist.cluster import exchange, require_own_worker
 from refdist.collection import MANY, fewer_collections
 from refdist.context import ReplicaContext
 from refdist.convert import to_array
@@ -79,6 +79,8 @@ class StrategyExtended:
         """Do the work of `call_for_each_replica`, in the scope of a strategy."""
         arguments.require_callable(fn)
         context.require_no_trace(self.plan.backend, "run()")
+        if self.plan.resolver is not None:
+            require_own_worker(self.plan.devices[0])
         given = arguments.Arguments(self, args, kwargs)
         count, devices = len(self.plan.devices), self.plan.devices
         frames = self._frames(strategy)

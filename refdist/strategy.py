@@ -78,7 +78,8 @@ class StrategyBase:
     def experimental_distribute_dataset(self, dataset: Any, options: InputOptions | None = None) -> DistributedDataset:
         """Cut each global batch of a dataset into one piece for each replica."""
         stage, own = stage_of(dataset)
-        return DistributedDataset(Splitting(stage, own, Placing(self._extended.plan, options), self._share()))
+        placing = Placing(self._extended.plan, options)
+        return DistributedDataset(Splitting(stage, own, placing, self._share(), agree=self._agreed_seed))
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
@@ -97,6 +98,9 @@ class StrategyBase:
             stacklevel=2,
         )
         return self.distribute_datasets_from_function(dataset_fn, options)
+
+    def _agreed_seed(self, seed: int) -> int:
+        return self._extended.everyone("the seed of a shuffle", [seed])[0]
 
     def _share(self) -> Share:
         plan = self._extended.plan

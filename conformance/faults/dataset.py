@@ -102,7 +102,7 @@ def the_number_of_elements_can_be_asked_for(plant: Plant) -> None:
 @fault("DATASET-14")
 def a_worker_alone_leaves_half_of_the_files_to_others(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def autosharded(stage: Stage, policy: Any, count: int, index: int) -> Stage:
+        def autosharded(stage: Stage, policy: Any, count: int, index: int, *more: Any) -> Stage:
             reads = any(isinstance(one, Reader) for one in stage.walk())
             return original(stage, policy, 2 * count if reads else count, index)
 

@@ -40,7 +40,7 @@ def every_worker_looks_into_all_files_first(plant: Plant) -> None:
 
 @fault("DATASET-16")
 def a_worker_without_a_file_has_nothing_to_do(plant: Plant) -> None:
-    plant.replace(sharding, "_require_files", lambda files, count: None)
+    plant.replace(sharding, "_require_files", lambda files, sources, count: None)
 
 
 @fault("DATASET-17")
@@ -134,9 +134,9 @@ def the_older_spelling_shards_what_the_function_has_sharded(plant: Plant) -> Non
 @fault("DATASET-42")
 def every_worker_gets_a_global_batch_in_each_step(plant: Plant) -> None:
     def wrapper(original: Callable[..., None]) -> Any:
-        def init(self: Splitting, stage: Any, policy: Any, placing: Any, share: Any, even: bool = False) -> None:
+        def init(self: Splitting, stage: Any, policy: Any, placing: Any, share: Any, **more: Any) -> None:
             alone = dataclasses.replace(share, replicas=len(placing.plan.devices))
-            original(self, stage, policy, placing, alone, even)
+            original(self, stage, policy, placing, alone, **more)
 
         return init
 
@@ -147,8 +147,8 @@ def _change_parts(plant: Plant, change: Callable[[Stage, AutoShardPolicy, Share]
     """Let a function say what one of several workers gets of a pipeline, where it does not return None."""
 
     def wrapper(original: Callable[..., Stage]) -> Any:
-        def autosharded(stage: Stage, policy: AutoShardPolicy, count: int, index: int) -> Stage:
-            own = original(stage, policy, count, index)
+        def autosharded(stage: Stage, policy: AutoShardPolicy, count: int, index: int, *more: Any) -> Stage:
+            own = original(stage, policy, count, index, *more)
             changed = change(stage, policy, lambda one: Shard(one, count, index)) if count > 1 else None
             return changed or own
 

@@ -81,7 +81,7 @@ def one_replica_gets_a_per_replica_value(plant: Plant) -> None:
 @fault("DATASET-28")
 def the_policy_data_shards_for_one_worker_too(plant: Plant) -> None:
     def wrapper(original: Callable[..., Stage]) -> Any:
-        def autosharded(stage: Stage, policy: AutoShardPolicy, count: int, index: int) -> Stage:
+        def autosharded(stage: Stage, policy: AutoShardPolicy, count: int, index: int, *more: Any) -> Stage:
             return original(stage, policy, 2 if policy is AutoShardPolicy.DATA else count, index)
 
         return autosharded

@@ -9,7 +9,7 @@ import numpy as np
 from refdist import nest
 from refdist.data import rows as order
 from refdist.data.sources import sealed
-from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Iteration, Skip, Stage
+from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Iteration, Skip, Stage, row_of
 from refdist.spec import TensorSpec, batched, spec_of, unbatched
 
 
@@ -85,9 +85,19 @@ class Padding:
         leaves = nest.flatten(inner)
         if self._shapes is None:
             return [tuple(None for _ in leaf.shape) for leaf in leaves]
-        given = self._shapes if nest.is_nested(inner) else [self._shapes]
-        flat = list(given.values()) if isinstance(given, dict) else list(given)
-        return [tuple(None if size in (None, -1) else int(size) for size in shape) for shape in flat]
+        return list(_along(inner, self._shapes))
+
+
+def _along(inner: Any, shapes: Any) -> Iterator[tuple[int | None, ...]]:
+    """The shapes of a nest of shapes, in the order of the leaves of a nest of elements: dicts by their sorted keys."""
+    if isinstance(inner, dict):
+        for key in sorted(inner):
+            yield from _along(inner[key], shapes[key])
+    elif isinstance(inner, (tuple, list)):
+        for part, shape in zip(inner, shapes, strict=True):
+            yield from _along(part, shape)
+    else:
+        yield tuple(None if size in (None, -1) else int(size) for size in shapes)
 
 
 def _padded(arrays: Sequence[Any], shape: tuple[int | None, ...], value: Any) -> Any:
@@ -114,6 +124,10 @@ def stacked(group: Sequence[Any]) -> Any:
             raise ValueError(
                 f"batch() got elements of shapes {', '.join(map(str, sorted(shapes)))}; expected one shape. Use padded_batch()."
             )
+        if len({np.asarray(leaf).dtype for leaf in leaves}) > 1:
+            raise ValueError(
+                "batch() got elements of several dtypes; expected one. Convert them with tf.cast() in a map()."
+            )
         return sealed(np.stack(leaves))
 
     def differ() -> Exception:
@@ -134,17 +148,21 @@ class Unbatch(Stage):
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         for batch in self.inputs[0].elements(iteration):
-            leaves = nest.flatten(batch)
-            if any(np.ndim(leaf) == 0 or len(leaf) != len(leaves[0]) for leaf in leaves):
-                raise ValueError(
-                    "unbatch() got an element without a common first dimension; expected batches. Batch them first."
-                )
-            for index in range(len(leaves[0])):
-                yield nest.map_structure(lambda leaf, i=index: leaf[i], batch)
+            for index in range(_length("unbatch", batch)):
+                yield nest.map_structure(lambda leaf, i=index: row_of(leaf, i), batch)
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
         return total if total in (0, INFINITE_CARDINALITY) else UNKNOWN_CARDINALITY
+
+
+def _length(method: str, batch: Any) -> int:
+    leaves = nest.flatten(batch)
+    if any(np.ndim(leaf) == 0 or len(leaf) != len(leaves[0]) for leaf in leaves):
+        raise ValueError(
+            f"{method}() got an element without a common first dimension; expected batches. Batch them first."
+        )
+    return len(leaves[0])
 
 
 class Rebatch(Stage):
@@ -162,6 +180,7 @@ class Rebatch(Stage):
     def each(self, iteration: Iteration) -> Iterator[Any]:
         rest: Any = None
         for batch in self.inputs[0].elements(iteration):
+            _length("rebatch", batch)
             rest = batch if rest is None else nest.map_structure(lambda a, b: np.concatenate([a, b]), rest, batch)
             while len(nest.flatten(rest)[0]) >= self._size:
                 yield nest.map_structure(lambda leaf: sealed(leaf[: self._size]), rest)

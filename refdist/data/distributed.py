@@ -148,9 +148,17 @@ class Placing:
 class Splitting:
     """Cuts each global batch into the pieces of the replicas."""
 
-    def __init__(self, stage: Stage, policy: Options, placing: Placing, share: Share, even: bool = False) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        policy: Options,
+        placing: Placing,
+        share: Share,
+        even: bool = False,
+        agree: Callable[[int], int] = lambda seed: seed,
+    ) -> None:
         chosen = policy.experimental_distribute.auto_shard_policy
-        self._stage = autosharded(stage, chosen, share.pipelines, share.index)
+        self._stage = autosharded(stage, chosen, share.pipelines, share.index, agree)
         self._placing, self._share, self._even = placing, share, even
         self._whole = whole_batch(stage)
 
@@ -175,23 +183,31 @@ class Splitting:
         return _Steps(self._stage, state, self._cut)
 
     def _cut(self, elements: Pass) -> Iterator[Any]:
-        local, record, before = len(self._placing.plan.devices), self._placing.recorder(), elements.consumed
+        progress = elements.progress
+        local, record, seen = len(self._placing.plan.devices), self._placing.recorder(), elements.consumed
+        progress.before = elements.state() if self._share.pipelines > 1 else None
         for batch in elements:
-            first, before = before, elements.consumed
+            size = _size(batch) if self._share.replicas > 1 else elements.consumed - seen
+            first, seen = seen, seen + size
             if self._share.replicas == 1:
-                record([range(first, before)])
+                record([range(first, seen)])
                 yield self._placing.place([batch])
                 continue
-            size = _size(batch)
             if self._even and size % self._share.replicas:
                 raise ValueError(
                     f"A batch of {size} examples was to be divided evenly among {self._share.replicas} replicas; expected a "
                     f"multiple. Use drop_remainder=True, or make_input_fn_iterator(), which divides nothing."
                 )
             self._whole = size if self._even else self._whole or size
-            for step in steps(size, self._whole, self._share.replicas, local):
+            pieces = steps(size, self._whole, self._share.replicas, local)
+            for number, step in enumerate(pieces):
+                if number < progress.skip:
+                    continue
+                progress.done, progress.complete = number + 1, number + 1 == len(pieces)
                 record([range(first + start, first + stop) for start, stop in step])
                 yield self._placing.place([_piece(batch, start, stop) for start, stop in step])
+            progress.skip = 0
+            progress.before = elements.state() if self._share.pipelines > 1 else None
 
 
 class Dealing:
@@ -250,15 +266,27 @@ class _Steps:
     def __init__(self, stage: Stage, state: dict[str, Any] | None, arrange: Callable[[Pass], Iterator[Any]]) -> None:
         self._pass = Pass(stage, state)
         self._arranged = arrange(self._pass)
+        self._failure: Exception | None = None
 
     def __iter__(self) -> "_Steps":
         return self
 
     def __next__(self) -> Any:
-        return next(self._arranged)
+        if self._failure is not None:
+            raise self._failure
+        try:
+            return next(self._arranged)
+        except StopIteration:
+            raise
+        except Exception as error:
+            self._failure = error
+            raise
 
     def state(self) -> dict[str, Any]:
-        return self._pass.state()
+        progress = self._pass.progress
+        if progress.complete or progress.before is None:
+            return self._pass.state()
+        return {**progress.before, "step": progress.done}
 
 
 def stage_of(dataset: Any) -> tuple[Stage, Options]:

@@ -1,11 +1,22 @@
 """One pass over a pipeline, which can be left and taken up again."""
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
 from refdist.data.batching import Batch
 from refdist.data.stage import Draws, Iteration, Stage
-from refdist.data.transforms import Shuffle
+from refdist.data.transforms import Cache, Shard, Shuffle
+
+
+@dataclasses.dataclass
+class Progress:
+    """How far a loop is within an element that takes several steps, as the batches of several workers do."""
+
+    skip: int = 0  # steps of the first element that an earlier loop has done
+    done: int = 0
+    complete: bool = True
+    before: dict[str, Any] | None = None  # the position before the element
 
 
 class Pass:
@@ -16,27 +27,39 @@ class Pass:
     """
 
     def __init__(self, stage: Stage, state: dict[str, Any] | None = None) -> None:
-        before = 0 if state is None else _checked(state)["consumed"]
+        self._unit = _unit(stage)
+        before = 0 if state is None else _checked(state, self._unit)["consumed"]
         self._iteration = Iteration()
         resumed = stage.resumed(before)
         self._counts_itself = isinstance(resumed.anchor(), Batch)
         self._iteration.anchor = resumed.anchor()
         self._iteration.consumed = before
-        shuffles = [one for one in resumed.walk() if isinstance(one, Shuffle)]
-        known = state["shuffles"] if state is not None else [None] * len(shuffles)
+        shuffles = list(_shuffles(resumed, None))
+        known = state["shuffles"] if state is not None else [draws for _, draws in shuffles]
         if len(known) != len(shuffles):
             raise ValueError(
                 f"The position is of a pipeline with {len(known)} shuffles; expected {len(shuffles)}, as this one has. Restore "
                 f"it to the pipeline that it was taken from."
             )
-        self._draws: list[Draws] = [self._iteration.enter(*pair) for pair in zip(shuffles, known, strict=True)]
+        pairs = zip(shuffles, known, strict=True)
+        self._draws: list[Draws] = [self._iteration.enter(shuffle, draws) for (shuffle, _), draws in pairs]
         self._elements: Iterator[Any] = resumed.elements(self._iteration)
+        self._failure: Exception | None = None
+        self.progress = Progress(skip=int((state or {}).get("step", 0)))
 
     def __iter__(self) -> "Pass":
         return self
 
     def __next__(self) -> Any:
-        element = next(self._elements)
+        if self._failure is not None:
+            raise self._failure  # a pass that has failed does not look like one that has ended
+        try:
+            element = next(self._elements)
+        except StopIteration:
+            raise
+        except Exception as error:
+            self._failure = error
+            raise
         if not self._counts_itself:
             self._iteration.consumed += 1
         return element
@@ -53,16 +76,40 @@ class Pass:
                 "A position was asked of a pipeline that shuffles without a seed inside flat_map() or interleave(); expected a "
                 "seed there, because that order cannot be found again. Pass seed= to the inner shuffle()."
             )
-        return {"consumed": self._iteration.consumed, "shuffles": [[draws.seed, draws.number] for draws in self._draws]}
+        shuffles = [[draws.seed, draws.number] for draws in self._draws]
+        return {"consumed": self._iteration.consumed, "unit": self._unit, "shuffles": shuffles}
 
 
-def _checked(state: Any) -> dict[str, Any]:
-    if (
-        not isinstance(state, dict)
-        or not isinstance(state.get("consumed"), int)
-        or not isinstance(state.get("shuffles"), list)
-    ):
+def _shuffles(stage: Stage, kept: Iterator[Any] | None) -> Iterator[tuple[Shuffle, list[int] | None]]:
+    """All shuffles of a pipeline, with what they drew from where a cache has kept their elements."""
+    if isinstance(stage, Cache) and stage.draws and kept is None:
+        kept = iter(stage.draws)
+    if isinstance(stage, Shuffle):
+        yield stage, None if kept is None else next(kept)
+    for one in stage.inputs:
+        yield from _shuffles(one, kept)
+
+
+def _unit(stage: Stage) -> str:
+    """What is counted: samples, or else elements of which the size depends on the pipeline."""
+    anchor = stage.anchor()
+    if isinstance(anchor, Batch):
+        return "samples"
+    sizes = [str(one.size) for one in anchor.walk() if isinstance(one, Batch)]
+    shards = [f"shard {one.index} of {one.shards}" for one in anchor.walk() if isinstance(one, Shard)]
+    return ", ".join([anchor.name, *(f"batches of {size}" for size in sizes), *shards])
+
+
+def _checked(state: Any, unit: str) -> dict[str, Any]:
+    pairs = state.get("shuffles") if isinstance(state, dict) else None
+    sound = isinstance(pairs, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
+    if not sound or not isinstance(state.get("consumed"), int) or state["consumed"] < 0:
         raise ValueError(
             f"The position is {state!r}; expected what state() returned. Save it as it is, for example as JSON."
+        )
+    if state.get("unit") != unit:
+        raise ValueError(
+            f"The position counts {state.get('unit')!r}; expected {unit!r}, as this pipeline does. Restore it to one with the same "
+            f"stages; only where it ends in batch() may the batch size differ."
         )
     return state

@@ -12,6 +12,7 @@ import numpy as np
 
 from refdist.data.dataset import Dataset
 from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Stage
+from refdist.data.transforms import Interleave
 from refdist.errors import DataLossError
 from refdist.records import TFRecordOptions, masked_checksum
 from refdist.spec import TensorSpec
@@ -68,14 +69,14 @@ class TextLineDataset(Dataset):
     """The lines of one or more text files."""
 
     def __init__(self, filenames: Any, compression_type: str | None = None, **options: Any) -> None:
-        super().__init__(Reader("TextLineDataset", _names(filenames), compression_type, _lines))
+        super().__init__(_reading("TextLineDataset", filenames, compression_type, _lines))
 
 
 class TFRecordDataset(Dataset):
     """The records of one or more TFRecord files."""
 
     def __init__(self, filenames: Any, compression_type: str | None = None, **options: Any) -> None:
-        super().__init__(Reader("TFRecordDataset", _names(filenames), compression_type, _records))
+        super().__init__(_reading("TFRecordDataset", filenames, compression_type, _records))
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
@@ -93,7 +94,8 @@ def _records(file: BinaryIO, name: str) -> Iterator[bytes]:
         length, checksum = _HEADER.unpack(header)
         if masked_checksum(header[:8]) != checksum:
             raise _lost(name, offset, "the checksum of its length is wrong")
-        data, footer = file.read(length), file.read(_FOOTER.size)
+        data = _exactly(file, length)
+        footer = file.read(_FOOTER.size)
         if len(data) < length or len(footer) < _FOOTER.size:
             raise _lost(name, offset, f"of {length} bytes only {len(data)} are there")
         if masked_checksum(data) != _FOOTER.unpack(footer)[0]:
@@ -102,9 +104,26 @@ def _records(file: BinaryIO, name: str) -> Iterator[bytes]:
         yield data
 
 
+def _exactly(file: BinaryIO, length: int) -> bytes:
+    """So many bytes, or what there is: read in pieces, because a damaged length may be larger than any memory."""
+    pieces: list[bytes] = []
+    missing = length
+    while missing and (piece := file.read(min(missing, 1 << 20))):
+        pieces.append(piece)
+        missing -= len(piece)
+    return b"".join(pieces)
+
+
+def _reading(
+    name: str, filenames: Any, compression: str | None, records: Callable[[BinaryIO, str], Iterator[bytes]]
+) -> Stage:
+    if not isinstance(filenames, Dataset):
+        return Reader(name, _names(filenames), compression, records)
+    # Names that are data themselves are read when they are wanted, and can be shared out among workers before that.
+    return Interleave(filenames.stage, lambda one: Dataset(Reader(name, _names(one), compression, records)), 1, 1)
+
+
 def _names(filenames: Any) -> list[str]:
-    if isinstance(filenames, Dataset):
-        filenames = list(filenames.as_numpy_iterator())
     if isinstance(filenames, (str, bytes, os.PathLike)):
         filenames = [filenames]
     values = filenames.ravel().tolist() if isinstance(filenames, np.ndarray) else list(filenames)
@@ -129,7 +148,14 @@ class _Inflated(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         data = b""
-        while not data and not self._inflate.eof:
+        while not data:
+            if self._inflate.eof:  # another stream may follow
+                rest = self._inflate.unused_data or self._file.read(1 << 16)
+                if not rest:
+                    break
+                self._inflate = zlib.decompressobj()
+                data = self._inflate.decompress(rest, len(buffer))
+                continue
             piece = self._inflate.unconsumed_tail or self._file.read(1 << 16)
             if not piece:
                 raise EOFError("the compressed data are cut off")

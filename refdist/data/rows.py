@@ -73,9 +73,11 @@ def taken(blocks: Iterator[Block], count: int) -> Iterator[Block]:
 
 def skipped(blocks: Iterator[Block], count: int) -> Iterator[Block]:
     """All but the first rows; a count below 0 means none at all."""
+    if count < 0:
+        return
     for block in blocks:
-        if count < 0 or count >= len(block):
-            count -= len(block) if count > 0 else 0
+        if count >= len(block):
+            count -= len(block)
             continue
         yield block[count:]
         count = 0

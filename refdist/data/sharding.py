@@ -1,6 +1,7 @@
 """Who reads what: pure arithmetic on batch sizes, and the sharing out of files and elements among workers."""
 
 import functools
+import itertools
 import warnings
 from collections.abc import Callable
 
@@ -9,7 +10,7 @@ from refdist.data.options import SHARD_HINT, AutoShardPolicy
 from refdist.data.readers import Reader
 from refdist.data.sources import FileNames
 from refdist.data.stage import Stage
-from refdist.data.transforms import Shard
+from refdist.data.transforms import Shard, Shuffle
 
 Cut = tuple[int, int]
 
@@ -26,7 +27,7 @@ def steps(batch: int, whole: int, replicas: int, local: int) -> list[list[Cut]]:
     >>> steps(batch=4, whole=4, replicas=3, local=3)
     [[(0, 2), (2, 4), (4, 4)]]
     """
-    piece = -(-max(batch, whole) // replicas)
+    piece = max(1, -(-max(batch, whole) // replicas))
     cuts = [(start, min(start + piece, batch)) for start in range(0, batch, piece)] or [(0, 0)]
     cuts += [(batch, batch)] * (-len(cuts) % local)
     return [cuts[index : index + local] for index in range(0, len(cuts), local)]
@@ -39,29 +40,53 @@ def whole_batch(stage: Stage) -> int | None:
     return stage.size if isinstance(stage, Batch) else None
 
 
-def autosharded(stage: Stage, policy: AutoShardPolicy, count: int, index: int) -> Stage:
-    """One worker's part of a pipeline: of its files, or else of its elements, by the policy."""
+def autosharded(
+    stage: Stage, policy: AutoShardPolicy, count: int, index: int, agree: Callable[[int], int] = lambda seed: seed
+) -> Stage:
+    """One worker's part of a pipeline: of its files, or else of its elements, by the policy.
+
+    Args:
+        agree: makes one seed of those that the workers have for a shuffle without one.
+    """
+    if policy is AutoShardPolicy.HINT:
+        if count > 1 and not any(isinstance(one, Shard) and one.shards == SHARD_HINT for one in stage.walk()):
+            raise ValueError(
+                "The auto_shard_policy is HINT, but no stage has a hint; expected shard(SHARD_HINT, SHARD_HINT) where the data are "
+                "to be shared out. Add it, or use the policy DATA."
+            )
+        return replaced(stage, lambda one: _hinted(one, count, index))
     if count == 1 or policy is AutoShardPolicy.OFF:
         return stage
-    files = [one for one in stage.walk() if isinstance(one, (Reader, FileNames))]
-    if policy is AutoShardPolicy.HINT:
-        return replaced(stage, lambda one: _hinted(one, count, index))
-    if policy is AutoShardPolicy.FILE or (policy is AutoShardPolicy.AUTO and files):
-        _require_files(files, count)
+    sources = [one for one in stage.walk() if not one.inputs]
+    files = [one for one in sources if isinstance(one, (Reader, FileNames))]
+    if policy is AutoShardPolicy.FILE or (policy is AutoShardPolicy.AUTO and len(files) == len(sources)):
+        _require_files(files, sources, count)
         return replaced(stage, lambda one: _by_file(one, count, index))
     if policy is AutoShardPolicy.AUTO:
         warnings.warn(
-            f"The dataset does not come from files, so each of the {count} workers reads all of it and keeps its part of the "
+            f"The dataset does not come from files alone, so each of the {count} workers reads all of it and keeps its part of the "
             f"elements. Set auto_shard_policy to DATA to say that this is meant, or to OFF to give all data to all workers.",
             UserWarning,
             stacklevel=4,
         )
-    return Shard(stage, count, index)
+    # Each worker must shuffle alike, or their parts would overlap.
+    return Shard(replaced(stage, lambda one: _alike(one, agree)), count, index)
+
+
+def _alike(stage: Stage, agree: Callable[[int], int]) -> Stage:
+    if not isinstance(stage, Shuffle):
+        return stage
+    own = stage.over(*stage.inputs)
+    assert isinstance(own, Shuffle)
+    own.seed, own.passes = stage.seed if stage.seeded else agree(stage.seed), itertools.count()
+    return own
 
 
 def replaced(stage: Stage, change: Callable[[Stage], Stage]) -> Stage:
     """The same pipeline with some of its stages changed."""
-    return change(stage.over(*(replaced(one, change) for one in stage.inputs)))
+    inputs = [replaced(one, change) for one in stage.inputs]
+    same = all(new is old for new, old in zip(inputs, stage.inputs, strict=True))
+    return change(stage if same else stage.over(*inputs))
 
 
 def _by_file(stage: Stage, count: int, index: int) -> Stage:
@@ -74,11 +99,12 @@ def _hinted(stage: Stage, count: int, index: int) -> Stage:
     return Shard(stage.inputs[0], count, index) if isinstance(stage, Shard) and stage.shards == SHARD_HINT else stage
 
 
-def _require_files(files: list[Reader | FileNames], count: int) -> None:
-    if not files:
+def _require_files(files: list[Reader | FileNames], sources: list[Stage], count: int) -> None:
+    others = [one.name for one in sources if not isinstance(one, (Reader, FileNames))]
+    if others:
         raise ValueError(
-            "The dataset does not come from files, but its auto_shard_policy is FILE; expected a TFRecordDataset, a "
-            "TextLineDataset or list_files. Use the policy DATA."
+            f"The dataset does not come from files alone, but has {', '.join(others)}, and its auto_shard_policy is FILE; expected "
+            f"TFRecordDataset, TextLineDataset and list_files only. Use the policy DATA."
         )
     for one in files:
         number = len(one.files) if isinstance(one, Reader) else one.cardinality()

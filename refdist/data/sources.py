@@ -121,31 +121,48 @@ class Generated(Stage):
 
     def __init__(self, generator: Callable[..., Iterable[Any]], args: tuple[Any, ...], spec: Any) -> None:
         super().__init__()
-        self._generator, self._args, self._spec = generator, args, spec
+        self._generator, self._args, self._promise, self._guess = generator, args, spec, None
+        self._last: Any = None
 
     def spec(self) -> Any:
-        if self._spec is None:
-            self._spec = self._looked_at()
-        return self._spec
+        if self._promise is not None:
+            return self._promise
+        if self._guess is None:
+            self._guess = self._looked_at()
+        return self._guess
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         index = 0
         try:
-            for index, element in enumerate(self._generator(*self._args), 1):
-                arrays = element_of(element)
-                yield arrays if self._spec is None else _promised(arrays, self._spec, index - 1)
+            for index, element in enumerate(self._elements(), 1):
+                arrays = element_of(self.converted(element))
+                yield arrays if self._promise is None else _promised(arrays, self._promise, index - 1)
         except Exception as error:
             error.add_note(f"raised while element {index} of {self.name} was made")
             raise
 
+    def converted(self, element: Any) -> Any:
+        """An element as the function delivers it; loaders have their own nests."""
+        return element
+
     def cardinality(self) -> int:
         return UNKNOWN_CARDINALITY
+
+    def _elements(self) -> Iterable[Any]:
+        elements = self._generator(*self._args)
+        if isinstance(elements, Iterator) and elements is self._last:
+            raise TypeError(
+                "The function that makes the data returned the same iterator again, which is used up; expected a new one for "
+                "every loop. Make the iterator inside the function."
+            )
+        self._last = elements
+        return elements
 
     def _looked_at(self) -> Any:
         """The spec of the first two elements; sizes in which they differ are unknown."""
         seen: list[Any] = []
-        for element in self._generator(*self._args):
-            seen.append(spec_of(element_of(element)))
+        for element in self._elements():
+            seen.append(spec_of(element_of(self.converted(element))))
             if len(seen) == 2:
                 return common(seen[0], seen[1])
         if not seen:
@@ -161,6 +178,11 @@ class Loader(Generated):
     name = "LoaderDataset"
 
     def __init__(self, loader: Any) -> None:
+        if isinstance(loader, (str, bytes, Mapping)):
+            raise TypeError(
+                f"The data are a {type(loader).__name__}; expected a tf.data.Dataset, or a list of batches. Make a dataset with "
+                f"tf.data.Dataset.from_tensor_slices()."
+            )
         if isinstance(loader, Iterator):
             raise TypeError(
                 f"The data are a {type(loader).__name__}, which can be iterated over once; expected a dataset, a list, or a "
@@ -174,24 +196,39 @@ class Loader(Generated):
         super().__init__(_again(loader), (), None)
         self._length = len(loader) if isinstance(loader, Sized) else UNKNOWN_CARDINALITY
 
+    def converted(self, element: Any) -> Any:
+        return _loaded(element)
+
     def cardinality(self) -> int:
         return self._length
 
 
 def _again(loader: Any) -> Callable[[], Iterable[Any]]:
-    if callable(loader):
-        return loader  # pyright: ignore[reportReturnType]
-    return lambda: loader
+    return (lambda: loader) if hasattr(loader, "__iter__") else loader
 
 
 def element_of(value: Any) -> Any:
-    """One element as a nest of arrays; tuples and dicts are nests, lists are arrays."""
+    """One element as a nest of arrays of its own; tuples and dicts are nests, lists are arrays."""
     if isinstance(value, Mapping):
         return {key: element_of(part) for key, part in value.items()}
     if isinstance(value, tuple):
         parts = [element_of(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return value if isinstance(value, np.ndarray) and value.dtype != object else to_array(value)
+    array = value if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU" else to_array(value)
+    # A buffer that is filled again for the next element must not change this one.
+    return sealed(array.copy()) if array.flags.writeable else array
+
+
+def _loaded(value: Any) -> Any:
+    """A batch of another library: there a list of arrays is a nest, not one array."""
+    if isinstance(value, Mapping):
+        return {key: _loaded(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)) and any(
+        isinstance(part, (list, tuple, Mapping)) or np.ndim(part) for part in value
+    ):
+        parts = [_loaded(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value
 
 
 def slice_of(block: Block) -> Any:

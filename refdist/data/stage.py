@@ -8,11 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 import optree
 
-from refdist.data.rows import Block, Rows, chunks, skipped
+from refdist.data.rows import Block, Rows, skipped
 
 INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
-_BLOCK = 4096  # rows that are taken at once when elements are wanted one by one
+# How much is taken at once when elements are wanted one by one.
+_BLOCK = 4096  # rows
+_BLOCK_BYTES = 1 << 22
 
 
 class Mixing(Protocol):
@@ -36,16 +38,22 @@ class Draws:
 class Iteration:
     """One pass over a dataset: what its shuffles draw from, and how far it has come."""
 
-    def __init__(self) -> None:
+    def __init__(self, peeking: bool = False) -> None:
+        self.peeking = peeking  # whether this pass only looks, and must leave the numbering of the shuffles alone
         self.consumed = 0  # elements that the anchor has delivered
         self.anchor: Stage | None = None  # the stage whose elements are counted
+        self.number: int | None = None  # which dataset made during another pass this is a pass over
+        self._inner = 0
         self._draws: dict[int, Draws] = {}
         self.unseeded: list[bool] = []  # filled when a shuffle draws numbers that no position can hold
 
     def inner(self) -> "Iteration":
         """The pass over a dataset that was made during this one."""
-        made = Iteration()
+        made = Iteration(self.peeking)
         made.unseeded = self.unseeded
+        # Numbered within this pass, and not by the dataset itself, so that the same position finds the same order again.
+        made.number = self._inner
+        self._inner += 1
         return made
 
     def count(self, stage: "Stage", elements: int) -> None:
@@ -55,9 +63,21 @@ class Iteration:
 
     def enter(self, shuffle: Mixing, known: Sequence[int] | None) -> Draws:
         """Start a shuffle: as a pass that is continued did, or anew."""
-        draws = Draws(*known) if known else Draws(shuffle.seed, next(shuffle.passes) if shuffle.reshuffle else 0)
+        if known is not None:
+            draws = Draws(*known)
+            # The next loop goes on from the one that is continued.
+            shuffle.seed, shuffle.passes = draws.seed, itertools.count(draws.number + 1)
+        elif not shuffle.reshuffle or self.peeking:
+            draws = Draws(shuffle.seed, 0)
+        else:
+            draws = Draws(shuffle.seed, next(shuffle.passes) if self.number is None else self.number)
         self._draws[id(shuffle)] = draws
         return draws
+
+    def draws(self, shuffle: Mixing) -> list[int] | None:
+        """What a shuffle draws from in this pass, if it does."""
+        found = self._draws.get(id(shuffle))
+        return None if found is None else [found.seed, found.number]
 
     def generator(self, shuffle: Mixing) -> np.random.Generator:
         """The random numbers for the next time that a shuffle mixes its elements."""
@@ -139,9 +159,11 @@ class Skip(Stage):
         return rows and rows.with_blocks(lambda: skipped(rows.blocks(), self.skip_count))
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        for index, element in enumerate(self.inputs[0].elements(iteration)):
-            if 0 <= self.skip_count <= index:
-                yield element
+        return (
+            itertools.islice(self.inputs[0].elements(iteration), self.skip_count, None)
+            if self.skip_count >= 0
+            else iter(())
+        )
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
@@ -151,20 +173,29 @@ class Skip(Stage):
 
 
 def _one_by_one(rows: Rows) -> Iterator[Any]:
-    for block in chunks(rows.blocks(), _BLOCK):
-        yield from split(rows.take(block), block)
+    count = 16
+    for block in rows.blocks():
+        start = 0
+        while start < len(block):
+            batch = rows.take(block[start : start + count])
+            size = min(count, len(block) - start)
+            yield from split(batch, range(size))
+            start += size
+            row = sum(leaf.nbytes for leaf in optree.tree_leaves(batch, none_is_leaf=True)) // size
+            count = max(1, min(_BLOCK, _BLOCK_BYTES // max(1, row)))
 
 
 def split(batch: Any, block: Block) -> Iterator[Any]:
     """The rows of a batch."""
     leaves, shape = optree.tree_flatten(batch, none_is_leaf=True)
     if len(leaves) == 1 and leaves[0] is batch:
-        yield from (_row(batch, index) for index in range(len(block)))
+        yield from (row_of(batch, index) for index in range(len(block)))
         return
     for index in range(len(block)):
-        yield optree.tree_unflatten(shape, [_row(leaf, index) for leaf in leaves])
+        yield optree.tree_unflatten(shape, [row_of(leaf, index) for leaf in leaves])
 
 
-def _row(leaf: Any, index: int) -> Any:
+def row_of(leaf: Any, index: int) -> Any:
+    """One row of an array; text stays as it is, where numpy would give it a length."""
     row = leaf[index]
-    return np.array(row, dtype=object) if isinstance(row, bytes) else row  # else numpy would give it a length
+    return np.array(row, dtype=object) if isinstance(row, bytes) else row

@@ -1,6 +1,7 @@
 """The stages that change elements or their order."""
 
 import collections
+import contextvars
 import importlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +11,7 @@ import numpy as np
 
 from refdist import nest
 from refdist.data import rows as order
-from refdist.data.options import Options
+from refdist.data.options import SHARD_HINT, Options
 from refdist.data.rows import Rows
 from refdist.data.sources import element_of
 from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Iteration, Stage
@@ -69,7 +70,8 @@ class Map(Stage):
         with futures.ThreadPoolExecutor(self._parallel) as pool:
             waiting = collections.deque[Any]()
             for index, element in enumerate(elements):
-                waiting.append(pool.submit(self._mapped, index, element))
+                # In the context of the caller, so that the function sees the same strategy and backend.
+                waiting.append(pool.submit(contextvars.copy_context().run, self._mapped, index, element))
                 if len(waiting) >= self._parallel:
                     yield waiting.popleft().result()
             while waiting:
@@ -115,28 +117,27 @@ class Interleave(Stage):
             self.name = "FlatMapDataset"
 
     def spec(self) -> Any:
-        for element in self.inputs[0].elements(Iteration()):
+        for element in self.inputs[0].elements(Iteration(peeking=True)):
             return self._stage(element).spec()
         return self._stage(nest.map_structure(lambda leaf: _zeros(leaf, 0), self.inputs[0].spec())).spec()
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         coming = (self._stage(element).elements(iteration.inner()) for element in self.inputs[0].elements(iteration))
-        open_ones = list(itertools.islice(coming, self._cycle))
-        turn = 0
-        while open_ones:
-            turn %= len(open_ones)
-            taken = 0
-            for element in itertools.islice(open_ones[turn], self._block):
+        # A slot that has run out is filled again when its turn comes.
+        slots: list[Iterator[Any] | None] = [None] * self._cycle
+        turn, empty, exhausted = 0, 0, False
+        while empty < self._cycle:
+            if slots[turn] is None and not exhausted:
+                slots[turn] = next(coming, None)
+                exhausted = slots[turn] is None
+            slot, taken = slots[turn], 0
+            for element in itertools.islice(slot, self._block) if slot is not None else ():
                 taken += 1
                 yield element
-            if taken == self._block:
-                turn += 1
-                continue
-            replacement = next(coming, None)
-            if replacement is None:
-                del open_ones[turn]
-            else:
-                open_ones[turn] = replacement
+            empty = empty + 1 if slot is None else 0
+            if taken < self._block:
+                slots[turn] = None
+            turn = (turn + 1) % self._cycle
 
     def cardinality(self) -> int:
         return UNKNOWN_CARDINALITY
@@ -221,6 +222,11 @@ class Shard(Stage):
         self.shards, self.index = count, index
 
     def rows(self, iteration: Iteration) -> Rows | None:
+        if self.shards == SHARD_HINT:
+            raise ValueError(
+                "A shard stage with SHARD_HINT was iterated over; expected a distributed dataset with the policy HINT, which "
+                "replaces it. Set auto_shard_policy to HINT, or give the number of shards."
+            )
         rows = self.inputs[0].rows(iteration)
         return rows and rows.with_blocks(lambda: order.sharded(rows.blocks(), self.shards, self.index))
 
@@ -331,13 +337,17 @@ class Prefetch(Stage):
 
 
 class Cache(Stage):
-    """Keeps the elements of the first complete pass."""
+    """Keeps the elements of the first complete pass, and what its shuffles drew from."""
 
     name = "CacheDataset"
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
         self._kept: list[list[Any]] = []
+        self.draws: list[list[int] | None] = []
+
+    def over(self, *inputs: Stage) -> Stage:
+        return Cache(*inputs)  # of other data there is nothing to keep
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         if self._kept:
@@ -347,8 +357,9 @@ class Cache(Stage):
         for element in self.inputs[0].elements(iteration):
             seen.append(element)
             yield element
-        if not self._kept:
+        if not self._kept and not iteration.peeking:
             self._kept.append(seen)
+            self.draws = [iteration.draws(one) for one in self.walk() if isinstance(one, Shuffle)]
 
 
 class WithOptions(Stage):

@@ -258,8 +258,8 @@ def test_an_error_of_a_generator_comes_at_its_place_and_nothing_comes_twice():
     with pytest.raises(KeyError) as raised:
         next(iterator)
     assert ["raised while element 1 of LoaderDataset was made"] == raised.value.__notes__
-    with pytest.raises(StopIteration):
-        next(iterator)
+    with pytest.raises(KeyError):
+        next(iterator)  # a loop that has failed does not look like one that has ended
 
 
 pipelines = generators.sampled_from(
@@ -352,7 +352,21 @@ def test_a_position_of_dealt_batches_is_kept_too():
     assert [[[4], [5], [6], [7]], [[8], [9], [10], [11]]] == [parts(mirrored(4), element) for element in other]
 
 
-@pytest.mark.parametrize("state", [None, {}, {"consumed": "x", "shuffles": []}, {"consumed": 1, "shuffles": [[1, 2]]}])
+SOUND = {"consumed": 1, "unit": "samples", "shuffles": []}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        {},
+        {**SOUND, "consumed": "x"},
+        {**SOUND, "consumed": -1},
+        {**SOUND, "shuffles": [[1, 2]]},
+        {**SOUND, "shuffles": [[1]]},
+        {**SOUND, "unit": "ShuffleDataset"},
+    ],
+)
 def test_a_position_that_is_none_or_of_another_pipeline_is_refused(state):
     iterator = iter(mirrored(2).experimental_distribute_dataset(Dataset.range(4).batch(2)))
     with pytest.raises(ValueError, match="position"):
