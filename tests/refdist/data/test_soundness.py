@@ -15,7 +15,8 @@ Policy = tf.data.experimental.AutoShardPolicy
 
 
 def plain(dataset):
-    return [np.asarray(element).tolist() for element in dataset.as_numpy_iterator()]
+    elements = dataset.as_numpy_iterator()
+    return [one if isinstance(one, bytes) else np.asarray(one).tolist() for one in elements]
 
 
 def two():
