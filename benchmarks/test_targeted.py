@@ -1,5 +1,6 @@
 """Single parts, beside the fastest plain way to do the same."""
 
+import os
 import subprocess
 import sys
 
@@ -12,7 +13,12 @@ from simulator import folding
 @pytest.mark.benchmark(group="import")
 @pytest.mark.parametrize("program", ["import refdist", "import numpy", "pass"])
 def test_import(benchmark, program):
-    benchmark.pedantic(lambda: subprocess.run([sys.executable, "-c", program], check=True), rounds=7, warmup_rounds=1)
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+
+    def start():
+        subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+
+    benchmark.pedantic(start, rounds=9, warmup_rounds=2)
 
 
 def arrays(count, size):

@@ -94,7 +94,7 @@ def repeated(blocks: Callable[[], Iterator[Block]], count: int) -> Iterator[Bloc
             return
 
 
-def shuffled(blocks: Iterator[Block], buffer_size: int, generator: np.random.Generator) -> Iterator[Block]:
+def shuffled(blocks: Iterator[Block], buffer_size: int, generator: "np.random.Generator") -> Iterator[Block]:
     """The rows in random order: of a buffer that is filled in order, a random one is taken each time."""
     stream = chunks(blocks, buffer_size)
     order = np.asarray(next(stream, range(0)))

@@ -79,7 +79,7 @@ class Iteration:
         found = self._draws.get(id(shuffle))
         return None if found is None else [found.seed, found.number]
 
-    def generator(self, shuffle: Mixing) -> np.random.Generator:
+    def generator(self, shuffle: Mixing) -> "np.random.Generator":
         """The random numbers for the next time that a shuffle mixes its elements."""
         draws = self._draws.get(id(shuffle))
         if draws is None:
