@@ -176,7 +176,7 @@ def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
     def scope(index: int, paused: Any) -> contextlib.AbstractContextManager[None]:
         return _environment(json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}}))
 
-    return play(count, body, name=lambda index: f"worker {index} of {count}", scope=scope)
+    return play(count, body, name=lambda index: f"worker {index} of {count}", noun="worker", scope=scope)
 
 
 def exchange(kind: str, payloads: Sequence[Any]) -> list[Any]:

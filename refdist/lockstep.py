@@ -100,12 +100,14 @@ def play(
     body: Callable[[int], Any],
     *,
     name: Callable[[int], str],
+    noun: str = "replica",
     scope: Callable[[int, contextvars.Context | None], AbstractContextManager[Any]] | None = None,
 ) -> list[Any]:
     """Run the body of each replica to its end, holding their meetings, and return the results.
 
     Args:
         name: says which replica and device an index stands for, for messages.
+        noun: what a body is, for messages.
         scope: entered around each stretch of a body, for what greenlets cannot carry along themselves; it gets the
             context in which the body paused, and None for the first stretch.
     """
@@ -135,7 +137,7 @@ def play(
                 for runner in runners:
                     _give_back(runner)
                 return results
-            _check(waiting, count, name)
+            _check(waiting, count, name, noun)
             todo = list(waiting)
             starting = False
             first = waiting[0]
@@ -196,8 +198,8 @@ def _end(runners: Sequence[_Runner]) -> None:
             _give_back(runner)
 
 
-def _check(waiting: dict[int, Meeting], count: int, name: Callable[[int], str]) -> None:
-    """Raise unless all replicas wait, and for the same thing."""
+def _check(waiting: dict[int, Meeting], count: int, name: Callable[[int], str], noun: str) -> None:
+    """Raise unless all bodies wait, and for the same thing."""
     first = waiting.get(0)
     if first is not None and len(waiting) == count:
         kind, details, site = first.kind, first.details, first.site
@@ -208,11 +210,11 @@ def _check(waiting: dict[int, Meeting], count: int, name: Callable[[int], str]) 
         meeting = waiting.get(index)
         place = "returned" if meeting is None else f"waiting in {meeting.kind}{_detail(meeting)} at {_where(meeting)}"
         places.setdefault(place, []).append(index)
-    table = "\n".join(f"  {_span(indices, name)}: {place}" for place, indices in places.items())
+    table = "\n".join(f"  {_span(indices, name, noun)}: {place}" for place, indices in places.items())
     raise MeetingError(
-        f"The {count} replicas do not meet:\n{table}\n"
+        f"The {count} {noun}s do not meet:\n{table}\n"
         f"Expected all of them to come to the same call, from the same line, with the same operator, shapes and dtypes. "
-        f"Make the call on every replica, in the same order; give a neutral value where one has nothing to add."
+        f"Make the call on every {noun}, in the same order; give a neutral value where one has nothing to add."
     )
 
 
@@ -241,11 +243,11 @@ def _line(code: Any, last: Any) -> str:
     return f"{code.co_filename}:{list(code.co_positions())[last // 2][0]}, in {code.co_name}"
 
 
-def _span(indices: list[int], name: Callable[[int], str]) -> str:
+def _span(indices: list[int], name: Callable[[int], str], noun: str) -> str:
     if len(indices) == 1:
         return name(indices[0])
-    shown = ", ".join(map(str, indices[:4])) + (f", ... ({len(indices)} replicas)" if len(indices) > 4 else "")
-    return f"replicas {shown}"
+    shown = ", ".join(map(str, indices[:4])) + (f", ... ({len(indices)} {noun}s)" if len(indices) > 4 else "")
+    return f"{noun}s {shown}"
 
 
 def _explained(error: BaseException, who: str) -> BaseException:

@@ -12,7 +12,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 # Below this many bytes an array is added faster by numpy than by a kernel. Measured in benchmarks/.
-_KERNEL_BYTES = 1 << 16
+_KERNEL_BYTES = 1 << 18
 _KERNEL_DTYPES = frozenset(["float32", "float64", "int32", "int64"])
 
 

@@ -113,7 +113,8 @@ def test_workers_that_do_not_meet_are_named():
             strategy.run(lambda: ctx().all_reduce("sum", 1.0))
 
     with pytest.raises(
-        tf.errors.MeetingError, match=r"worker 0 of 2: waiting in all_reduce\(SUM\)[\s\S]*worker 1 of 2: returned"
+        tf.errors.MeetingError,
+        match=r"2 workers do not meet:\s+worker 0 of 2: waiting in all_reduce\(SUM\)[\s\S]*worker 1 of 2: returned",
     ):
         together(program)
 
