@@ -165,6 +165,11 @@ def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
     kinds and numbers of the backend in use. Strategies of several workers meet the others; workers that do not come to
     the same call are an error that names them.
     """
+    if not callable(program) or not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise ValueError(
+            f"run_workers() got {program!r} and count={count!r}; expected a function of the worker's number, and how many workers "
+            f"there are, at least 1. Write run_workers(program, 2)."
+        )
     cluster = {"worker": [f"localhost:{20_000 + index}" for index in range(count)]}
     backends = [current().for_task("worker", index, count) for index in range(count)]
 

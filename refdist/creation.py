@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from refdist import context
 from refdist.device import placed
 from refdist.enums import VariableAggregation, VariableSynchronization
@@ -79,7 +81,14 @@ def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[
 def _of_the_first_worker(strategy: "StrategyBase", kwargs: dict[str, Any]) -> Any:
     """The initial value that the first worker has, so that all start from the same."""
     value = kwargs.get("initial_value")
-    return strategy.extended.everyone("a new variable", [value() if callable(value) else value])[0]
+    values = strategy.extended.everyone("a new variable", [value() if callable(value) else value])
+    shapes = [np.shape(one) for one in values]
+    if len(set(shapes)) > 1:
+        raise ValueError(
+            f"The workers made the variable {kwargs.get('name') or 'Variable'!r} with initial values of shapes "
+            f"{', '.join(map(str, shapes))}; expected one shape on all. Make the same variable in every worker."
+        )
+    return values[0]
 
 
 def _require_supported(kwargs: dict[str, Any]) -> None:

@@ -206,6 +206,11 @@ class Dataset:
 
     def cache(self, filename: str = "", name: Any = None) -> "Dataset":
         """Keep the elements of the first complete loop in memory."""
+        if filename:
+            raise ValueError(
+                f"cache() got filename={filename!r}; expected none, because elements are kept in memory only. Leave it out, or "
+                f"write the elements to a file with tf.io.TFRecordWriter."
+            )
         return Dataset(transforms.Cache(self.stage))
 
     def with_options(self, options: Options, name: Any = None) -> "Dataset":

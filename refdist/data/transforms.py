@@ -192,7 +192,7 @@ class Shuffle(Stage):
         super().__init__(stage)
         self._buffer_size, self.reshuffle = buffer_size, reshuffle
         self.seeded = seed is not None
-        self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
+        self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed) % 2**63
         self.passes = itertools.count()
 
     def rows(self, iteration: Iteration) -> Rows | None:

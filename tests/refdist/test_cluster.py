@@ -81,6 +81,19 @@ def test_all_workers_start_from_the_value_of_the_first():
     assert [[7.0, 7.0], [7.0, 7.0]] == together(program)
 
 
+def test_variables_of_different_shape_on_the_workers_are_refused():
+    with pytest.raises(ValueError, match=r"\(1,\), \(2,\)"):
+        together(lambda strategy, index: strategy.scope().__enter__() and tf.Variable(np.ones(index + 1)), gpus=1)
+
+
+@pytest.mark.parametrize(
+    ("program", "count"), [(None, 2), (lambda index: 1, 0), (lambda index: 1, "2"), (lambda index: 1, True)]
+)
+def test_workers_that_cannot_be_are_refused(program, count):
+    with pytest.raises(ValueError, match="expected a function"):
+        run_workers(program, count)
+
+
 @pytest.mark.parametrize("gpus", [1, 2])
 def test_a_variable_made_in_a_replica_is_the_same_on_all_workers(gpus):
     def program(strategy, index):

@@ -326,3 +326,10 @@ def test_large_rows_are_not_taken_by_the_thousand():
         tracemalloc.stop()
 
     assert peak < rows.nbytes / 4
+
+
+def test_a_cache_in_a_file_is_refused_and_any_integer_is_a_seed():
+    with pytest.raises(ValueError, match="in memory only"):
+        Dataset.range(3).cache("file")
+
+    assert [0, 1, 2] == sorted(plain(Dataset.range(3).shuffle(3, seed=-1)))
