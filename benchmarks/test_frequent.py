@@ -5,7 +5,7 @@ from greenlet import getcurrent, greenlet
 
 import refdist as tf
 
-COUNTS = [2, 8, 1024, 10_000]
+COUNTS = [2, 8, 64, 1024, 10_000]
 ctx = tf.distribute.get_replica_context
 
 

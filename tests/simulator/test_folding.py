@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -50,3 +54,38 @@ def test_arrays_that_are_not_contiguous_are_added_right():
     wide = np.arange(_KERNEL_BYTES, dtype=np.float32).reshape(2, -1)
 
     np.testing.assert_array_equal(wide.T * 3, fold([wide.T, wide.T, wide.T]))
+
+
+def run(program, **environment):
+    """Run a program in a process of its own, because what it tries could end it."""
+    return subprocess.run([sys.executable, "-c", program], env={**os.environ, **environment}, check=False).returncode
+
+
+LARGE = """
+import numpy as np, os, threading
+from simulator import fold
+large = [np.ones(1 << 20, np.float32)] * 6
+assert fold(large)[5] == 6
+"""
+FORK = """
+child = os.fork()
+if child == 0:
+    os._exit(0 if fold(large)[5] == 6 else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+THREADS = """
+threads = [threading.Thread(target=fold, args=(large,)) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_a_forked_process_can_still_add_large_arrays():
+    assert 0 == run(LARGE + FORK)
+
+
+@pytest.mark.parametrize("layer", ["workqueue", "default"])
+def test_several_threads_can_add_large_arrays_at_once(layer):
+    assert 0 == run(LARGE + THREADS, NUMBA_THREADING_LAYER=layer)
