@@ -1,7 +1,35 @@
 """Virtual devices in one process, with exact numerics: choose them with `refdist.use("simulator", gpus=8)`."""
 
-from simulator.backend import ledger
+from simulator import presets
+from simulator.backend import busy, ledger, memory_report, now, overlap, report, trace
 from simulator.folding import fold
 from simulator.ledger import Delivery, Ledger
+from simulator.memory import OutOfMemory
+from simulator.prediction import Prediction, predict_all_reduce
+from simulator.recording import trace_all_reduce
+from simulator.topology import Cluster, DeviceKind, Links
+from simulator.traces import Arrow, Span, Trace
 
-__all__ = ["Delivery", "Ledger", "fold", "ledger"]
+__all__ = [
+    "Arrow",
+    "Cluster",
+    "Delivery",
+    "DeviceKind",
+    "Ledger",
+    "Links",
+    "OutOfMemory",
+    "Prediction",
+    "Span",
+    "Trace",
+    "busy",
+    "fold",
+    "ledger",
+    "memory_report",
+    "now",
+    "overlap",
+    "predict_all_reduce",
+    "presets",
+    "report",
+    "trace",
+    "trace_all_reduce",
+]

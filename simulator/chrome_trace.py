@@ -1,0 +1,91 @@
+"""Traces in Chrome's trace event format, as Perfetto reads it: https://ui.perfetto.dev.
+
+Perfetto counts whole nanoseconds and drops spans that overlap, so both ends of a span are rounded, never its length:
+what touches or nests in seconds does so in the file. The exact length is among the arguments of a span.
+"""
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from simulator.traces import Arrow, Span, Trace
+
+_DEVICES, _LINKS = 1, 2  # numbers of processes
+# Perfetto takes a thread that has the number of its process for the main one, and 0 for an idle processor.
+_FIRST_THREAD = 3
+
+# Of events at one time: what arrives does so in the span that ends, and what is sent is sent in the one that begins.
+_ARRIVAL, _SPAN, _SENDING = range(3)
+
+
+def rendered(trace: "Trace") -> str:
+    """The trace as JSON, one event on a line; equal traces give equal texts."""
+    threads = {track: _FIRST_THREAD + at for at, track in enumerate((*trace.devices, *trace.links))}
+    process = {track: _LINKS if track in set(trace.links) else _DEVICES for track in threads}
+    timed: list[tuple[tuple[int, int, int], dict[str, Any]]] = []
+    for spans in trace.by_track().values():
+        for span in spans:
+            start, end = _nanoseconds(span.start_seconds), _nanoseconds(span.end_seconds)
+            event = _complete(span, start, end, process[span.track], threads[span.track])
+            timed.append(((start, _SPAN, start - end), event))
+    for number, arrow in enumerate(trace.arrows, 1):
+        for order, track, seconds in (
+            (_SENDING, arrow.source_track, arrow.start_seconds),
+            (_ARRIVAL, arrow.target_track, arrow.end_seconds),
+        ):
+            at = _nanoseconds(seconds)
+            event = _flow(arrow, number, order == _SENDING, at, process[track], threads[track])
+            timed.append(((at, order, 0), event))
+    timed.sort(key=lambda pair: pair[0])
+    events = [*_names(threads, process), *(event for _, event in timed)]
+    lines = ",\n".join(json.dumps(event, allow_nan=False, separators=(",", ":")) for event in events)
+    return f'{{"displayTimeUnit":"ns","traceEvents":[\n{lines}\n]}}\n'
+
+
+def _names(threads: dict[str, int], process: dict[str, int]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for number, name in ((_DEVICES, "devices"), (_LINKS, "links")):
+        if number in process.values():
+            found.append(_metadata("process_name", number, number, name=name))
+            found.append(_metadata("process_sort_index", number, number, sort_index=number))
+    for track, thread in threads.items():
+        found.append(_metadata("thread_name", process[track], thread, name=track))
+        found.append(_metadata("thread_sort_index", process[track], thread, sort_index=thread))
+    return found
+
+
+def _metadata(what: str, process: int, thread: int, **arguments: Any) -> dict[str, Any]:
+    return {"name": what, "ph": "M", "pid": process, "tid": thread, "args": arguments}
+
+
+def _complete(span: "Span", start: int, end: int, process: int, thread: int) -> dict[str, Any]:
+    arguments = {"seconds": span.end_seconds - span.start_seconds, **dict(span.details)}
+    return {
+        "name": span.name, "cat": span.category, "ph": "X", "pid": process, "tid": thread,
+        "ts": _microseconds(start), "dur": _microseconds(end - start),
+        "args": {name: _plain(value) for name, value in arguments.items()},
+    }  # fmt: skip
+
+
+def _flow(arrow: "Arrow", number: int, sending: bool, at: int, process: int, thread: int) -> dict[str, Any]:
+    event = {
+        "name": arrow.name, "cat": "message", "ph": "s" if sending else "f", "id": number, "pid": process, "tid": thread,
+        "ts": _microseconds(at), "args": {"bytes": _plain(arrow.bytes)},
+    }  # fmt: skip
+    return event if sending else {**event, "bp": "e"}  # bound to the span around it, not to the next one
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+def _microseconds(nanoseconds: int) -> float:
+    return nanoseconds / 1000
+
+
+def _plain(value: str | int | float) -> str | int | float:
+    # JSON has no infinity; whole numbers of bytes need no point.
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value

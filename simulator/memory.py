@@ -1,0 +1,76 @@
+"""The memory of virtual devices: what is resident, and who holds it."""
+
+import weakref
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+
+class OutOfMemory(MemoryError):
+    """A device was to hold more than it has room for."""
+
+
+class Memory:
+    """Counts the bytes of the tensors that are alive on each device, by the line that made them."""
+
+    def __init__(self, names: Sequence[str], capacity_bytes: float) -> None:
+        self._names, self._capacity = tuple(names), capacity_bytes
+        self._held: list[Counter[str]] = [Counter() for _ in names]
+        self._resident = [0] * len(names)
+        self._peak = [0] * len(names)
+        self._alive: dict[int, Any] = {}
+
+    def resident(self, device: int) -> int:
+        """The bytes that are on a device now."""
+        return self._resident[device]
+
+    def peak(self, device: int) -> int:
+        """The most that was ever on it."""
+        return self._peak[device]
+
+    def hold(self, tensor: Any, device: int, holder: str) -> None:
+        """Count a tensor as long as it is alive, or raise where there is no room for it."""
+        size = int(tensor.nbytes)
+        if self._resident[device] + size > self._capacity:
+            raise OutOfMemory(
+                f"{self._names[device]} was to hold {_text(size)} more, made at {holder}; expected at most "
+                f"{_text(self._capacity)} in all, of which {_text(self._resident[device])} are in use:\n{self._largest(device)}\n"
+                f"Use smaller batches, fewer or smaller variables, or a device with more memory."
+            )
+        self._resident[device] += size
+        self._peak[device] = max(self._peak[device], self._resident[device])
+        self._held[device][holder] += size
+        key = id(tensor)
+        self._alive[key] = weakref.ref(tensor, lambda _: self._release(key, device, holder, size))
+
+    def report(self) -> str:
+        """What each device holds now, and held at most, as text."""
+        lines = [f"{'device':12} {'resident':>12} {'peak':>12}"]
+        lines += [
+            f"{name:12} {_text(self._resident[place]):>12} {_text(self._peak[place]):>12}"
+            for place, name in enumerate(self._names[:32])
+        ]
+        more = len(self._names) - 32
+        return "\n".join([*lines, *([f"... {more} more"] if more > 0 else [])])
+
+    def _release(self, key: int, device: int, holder: str, size: int) -> None:
+        self._alive.pop(key, None)
+        self._resident[device] -= size
+        self._held[device][holder] -= size
+        if not self._held[device][holder]:
+            del self._held[device][holder]
+
+    def _largest(self, device: int) -> str:
+        return "\n".join(f"  {_text(size)} made at {holder}" for holder, size in self._held[device].most_common(5))
+
+
+def _text(size: float) -> str:
+    """A number of bytes in the unit that suits it.
+
+    >>> _text(0), _text(1500), _text(80e9)
+    ('0 B', '1.50 kB', '80.0 GB')
+    """
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}" if size / scale >= 100 else f"{size / scale:#.3g} {unit}"
+    return f"{size:.0f} B"

@@ -1,0 +1,163 @@
+"""Traces of collectives: schedules played message by message, with the times of each written down."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from simulator.prediction import (
+    Messages,
+    messages_of,
+    moved,
+    predict_all_reduce,
+    run_messages,
+)
+from simulator.schedules import ALGORITHMS, Schedule
+from simulator.topology import Cluster, Explicit
+from simulator.traces import Arrow, Span, Trace
+
+Array = np.ndarray[Any, Any]
+
+
+def trace_all_reduce(cluster: Cluster, payload_bytes: float, algorithm: str, envelope_bytes: float = 0) -> Trace:
+    """Say what each device and each link does during an all-reduce of so many bytes on every device.
+
+    >>> star = Cluster.star(4, bandwidth_bytes_per_second=12.5e9, latency_seconds=500e-9)
+    >>> trace_all_reduce(star, 4096, "ring")
+    <Trace of 76 spans and 24 arrows on 12 tracks>
+
+    Args:
+        algorithm: one of ALGORITHMS, or "auto" for the fastest of them.
+        envelope_bytes: what every message carries beside its payload.
+    """
+    # The prediction refuses wrong arguments, and chooses the fastest.
+    algorithm = predict_all_reduce(cluster, payload_bytes, algorithm, envelope_bytes).algorithm
+    return record(
+        cluster, ALGORITHMS[algorithm](cluster.device_count, cluster.host_size), payload_bytes, envelope_bytes
+    )
+
+
+def record(
+    cluster: Cluster,
+    schedule: Schedule,
+    payload_bytes: float,
+    envelope_bytes: float = 0,
+    *,
+    devices: Array | None = None,
+    begin: Array | None = None,
+    names: Sequence[str] = (),
+) -> Trace:
+    """Play a schedule, and write down what each device and each link does.
+
+    Args:
+        devices: which devices of the cluster take part, where these are not all.
+        begin: when each of these begins, in seconds; all at 0 where nothing is said.
+        names: what each device of the cluster is called, where not by its kind and number.
+    """
+    everybody = np.arange(schedule.devices) if devices is None else devices
+    ready = np.zeros(cluster.device_count)
+    ready[everybody] = 0.0 if begin is None else begin
+    messages = messages_of(schedule, schedule.rounds, payload_bytes, envelope_bytes)
+    messages = moved(messages, everybody)
+    first, last = np.zeros(messages.size.size), np.zeros(messages.size.size)
+    run_messages(cluster, messages, ready, first, last)
+    played = _Played(cluster, schedule.name, payload_bytes, messages, ready, first, last, names or _names(cluster))
+    return Trace((*played.device_spans(), *played.link_spans()), tuple(played.arrows()))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Played:
+    """Messages that were played, and when each was sent and had arrived."""
+
+    cluster: Cluster
+    algorithm: str
+    payload_bytes: float
+    messages: Messages
+    begin: Array  # of each device
+    first: Array
+    last: Array
+    names: Sequence[str]  # of each device
+
+    def device_spans(self) -> Iterator[Span]:
+        """The spans of each device, in the order of time."""
+        source, target, step = self.messages.source, self.messages.target, self.messages.step
+        own: dict[int, dict[int, list[int]]] = {}  # of each device, its messages in each round
+        for message in range(source.size):
+            for device in (int(source[message]), int(target[message])):
+                own.setdefault(device, {}).setdefault(int(step[message]), []).append(message)
+        for device, rounds in sorted(own.items()):
+            end = max(float(self.last[message]) for messages in rounds.values() for message in messages)
+            about = (("algorithm", self.algorithm), ("bytes", float(self.payload_bytes)))
+            now = float(self.begin[device])
+            yield Span(self.names[device], "all-reduce", now, end, "step", about)
+            for number, messages in rounds.items():
+                yield from self._round(device, number, messages, now)
+                now = max(float(self.last[message]) for message in messages)
+
+    def _round(self, device: int, number: int, messages: list[int], now: float) -> Iterator[Span]:
+        """Exchange the messages of a round, and wait wherever none of them is under way."""
+        track = self.names[device]
+        for start, end, group in _together(messages, self.first, self.last):
+            if start > now:
+                other = int(self.messages.source[group[0]]) + int(self.messages.target[group[0]]) - device
+                yield Span(track, "wait", now, start, "wait", (("for", self.names[other]), ("round", number + 1)))
+            sent = sum(float(self.messages.size[one]) for one in group if self.messages.source[one] == device)
+            got = sum(float(self.messages.size[one]) for one in group if self.messages.target[one] == device)
+            about = (("round", number + 1), ("bytes sent", sent), ("bytes received", got))
+            yield Span(track, self.name(group[0]), start, end, "collective", about)
+            now = end
+
+    def link_spans(self) -> Iterator[Span]:
+        """The spans of each link that is used: messages flow through it, at once where they share it."""
+        table = self.cluster.routing.routes(self.messages.source, self.messages.target)
+        latencies, bandwidth = self.cluster.latencies(), self.cluster.bandwidth()
+        # The latency of the whole way passes first; then a message flows through all of its links at once.
+        latency = (
+            np.where(table >= 0, latencies[table], 0.0).sum(axis=1) if latencies.size else np.zeros(self.first.size)
+        )
+        flowing = np.minimum(self.first + latency, self.last)
+        users: dict[int, list[int]] = {}
+        for message, hop in zip(*np.nonzero(table >= 0), strict=True):
+            users.setdefault(int(table[message, hop]), []).append(int(message))
+        for link, messages in sorted(users.items()):
+            for start, end, group in _together(messages, flowing, self.last):
+                carried = sum(float(self.messages.size[message]) for message in group)
+                used = carried / (end - start) / float(bandwidth[link]) if end > start else 0.0
+                name = self.name(group[0]) if len(group) == 1 else f"{len(group)} messages"
+                about = (("messages", len(group)), ("bytes", carried), ("share of bandwidth", round(used, 4)))
+                yield Span(f"link {self.cluster.link_name(link)}", name, start, end, "collective", about)
+
+    def arrows(self) -> Iterator[Arrow]:
+        """One for each message."""
+        for message in range(self.first.size):
+            source, target = (int(ends[message]) for ends in (self.messages.source, self.messages.target))
+            start, end = float(self.first[message]), float(self.last[message])
+            size = float(self.messages.size[message])
+            yield Arrow(self.name(message), self.names[source], self.names[target], start, end, size)
+
+    def name(self, message: int) -> str:
+        """The algorithm and the round, the first of which is 1."""
+        return f"{self.algorithm} {int(self.messages.step[message]) + 1}"
+
+
+def _names(cluster: Cluster) -> Sequence[str]:
+    """What devices are called: by names of their own, or by their kind and number."""
+    if isinstance(cluster.routing, Explicit):
+        return cluster.routing.devices
+    return [f"{cluster.kind.name} {number}" for number in range(cluster.device_count)]
+
+
+def _together(messages: list[int], first: Array, last: Array) -> Iterator[tuple[float, float, list[int]]]:
+    """Groups of messages that are under way at once, in the order of time, with their begin and end."""
+    group: list[int] = []
+    start = end = 0.0
+    for message in sorted(messages, key=lambda one: (float(first[one]), float(last[one]), one)):
+        if group and float(first[message]) >= end:
+            yield start, end, group
+            group = []
+        start = start if group else float(first[message])
+        end = max(end, float(last[message])) if group else float(last[message])
+        group.append(message)
+    if group:
+        yield start, end, group

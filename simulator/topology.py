@@ -1,0 +1,349 @@
+"""Clusters: devices, the links between them, and which links a message takes. Frozen values; routes are computed."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class DeviceKind:
+    """What one device can do; None where nobody says."""
+
+    name: str = "device"
+    memory_bytes: float = math.inf
+    flops_per_second: float = math.inf
+    memory_bandwidth_bytes_per_second: float = math.inf
+
+
+@dataclasses.dataclass(frozen=True)
+class Links:
+    """A number of one-way links of one kind.
+
+    `wire` is what the manufacturer says; `bandwidth` is what a long message achieves.
+    """
+
+    name: str
+    count: int
+    bandwidth_bytes_per_second: float
+    latency_seconds: float
+    wire_bytes_per_second: float = 0.0
+
+
+class Routing(Protocol):
+    """Says which links messages take."""
+
+    def routes(self, source: Array, target: Array) -> Array:
+        """The numbers of the links of each route, in rows that -1 fills up."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """Devices and links. Make one with `Cluster.star`, `backbone`, `fat_tree`, `torus`, `hosts` or `of_links`.
+
+    >>> Cluster.star(4, bandwidth_bytes_per_second=1e9, latency_seconds=1e-6)
+    <Cluster star of 4 devices>
+    """
+
+    name: str
+    device_count: int
+    links: tuple[Links, ...]
+    routing: Routing
+    kind: DeviceKind = DeviceKind()
+    devices_per_host: int = 0  # 0 where all are in one
+
+    def __post_init__(self) -> None:
+        _require_count("devices", self.device_count)
+        for link in self.links:
+            _require_link(self.name, link)
+
+    def __repr__(self) -> str:
+        return f"<Cluster {self.name} of {self.device_count} devices>"
+
+    @property
+    def host_size(self) -> int:
+        """How many devices share a host."""
+        return self.devices_per_host or self.device_count
+
+    def bandwidth(self) -> Array:
+        """The bytes per second of each link."""
+        return np.repeat([link.bandwidth_bytes_per_second for link in self.links], [link.count for link in self.links])
+
+    def latencies(self) -> Array:
+        """The seconds of each link."""
+        return np.repeat([link.latency_seconds for link in self.links], [link.count for link in self.links])
+
+    def link_name(self, number: int) -> str:
+        """What a link is called."""
+        for link in self.links:
+            if number < link.count:
+                return f"{link.name} {number}"
+            number -= link.count
+        raise ValueError(f"There is no link {number}; expected a number of one of the links. Look at cluster.links.")
+
+    @classmethod
+    def star(
+        cls, devices: int, bandwidth_bytes_per_second: float, latency_seconds: float, kind: DeviceKind | None = None
+    ) -> "Cluster":
+        """Every device has its own link, both ways, to one switch."""
+        _require_count("devices", devices)
+        pair = _both_ways("", devices, bandwidth_bytes_per_second, latency_seconds)
+        return cls("star", devices, pair, Star(devices), kind or DeviceKind())
+
+    @classmethod
+    def backbone(
+        cls,
+        devices: int,
+        bandwidth_bytes_per_second: float,
+        latency_seconds: float,
+        oversubscription: float = 1.0,
+        kind: DeviceKind | None = None,
+    ) -> "Cluster":
+        """As a star, but all messages also share one backbone, a part of what the links have together."""
+        _require_count("devices", devices)
+        if not oversubscription > 0:
+            raise ValueError(
+                f"oversubscription is {oversubscription!r}; expected more than 0. Use 1 for a full backbone."
+            )
+        pair = _both_ways("", devices, bandwidth_bytes_per_second, latency_seconds)
+        shared = Links("backbone", 1, devices * bandwidth_bytes_per_second / oversubscription, 0.0)
+        return cls("backbone", devices, (*pair, shared), Star(devices, shared=2 * devices), kind or DeviceKind())
+
+    @classmethod
+    def fat_tree(
+        cls,
+        leaves: int,
+        devices_per_leaf: int,
+        up_links_per_leaf: int,
+        bandwidth_bytes_per_second: float,
+        latency_seconds: float,
+        kind: DeviceKind | None = None,
+    ) -> "Cluster":
+        """Two levels of switches; the target says which up-link a message takes."""
+        for what, count in (
+            ("leaves", leaves),
+            ("devices_per_leaf", devices_per_leaf),
+            ("up_links_per_leaf", up_links_per_leaf),
+        ):
+            _require_count(what, count)
+        devices = leaves * devices_per_leaf
+        pair = _both_ways("", devices, bandwidth_bytes_per_second, latency_seconds)
+        trunks = _both_ways("leaf ", leaves * up_links_per_leaf, bandwidth_bytes_per_second, latency_seconds)
+        routing = FatTree(leaves, devices_per_leaf, up_links_per_leaf)
+        return cls("fat tree", devices, (*pair, *trunks), routing, kind or DeviceKind())
+
+    @classmethod
+    def torus(
+        cls,
+        shape: Sequence[int],
+        bandwidth_bytes_per_second: float,
+        latency_seconds: float,
+        kind: DeviceKind | None = None,
+    ) -> "Cluster":
+        """Every device has a link, both ways, to its neighbours in each dimension; messages take one dimension after the other."""
+        sizes = tuple(shape)
+        if not sizes:
+            raise ValueError("The shape of the torus is empty; expected one size for each dimension. Write (4, 4).")
+        for size in sizes:
+            _require_count(f"the torus {sizes}", size)
+        devices = math.prod(sizes)
+        links = tuple(
+            Links(f"dimension {dimension} {way} of", devices, bandwidth_bytes_per_second, latency_seconds)
+            for dimension in range(len(sizes))
+            for way in ("forward", "back")
+        )
+        return cls("torus", devices, links, Torus(sizes), kind or DeviceKind())
+
+    @classmethod
+    def hosts(
+        cls,
+        hosts: int,
+        devices_per_host: int,
+        inside_bandwidth_bytes_per_second: float,
+        inside_latency_seconds: float,
+        outside_bandwidth_bytes_per_second: float,
+        outside_latency_seconds: float,
+        kind: DeviceKind | None = None,
+    ) -> "Cluster":
+        """Hosts whose devices have a switch of their own inside, and share one link, both ways, to the outside."""
+        _require_count("hosts", hosts)
+        _require_count("devices_per_host", devices_per_host)
+        devices = hosts * devices_per_host
+        inside = _both_ways("", devices, inside_bandwidth_bytes_per_second, inside_latency_seconds)
+        outside = _both_ways("host ", hosts, outside_bandwidth_bytes_per_second, outside_latency_seconds)
+        routing = Hosts(hosts, devices_per_host)
+        return cls("hosts", devices, (*inside, *outside), routing, kind or DeviceKind(), devices_per_host)
+
+    @classmethod
+    def of_links(
+        cls,
+        devices: Sequence[str],
+        links: Sequence[tuple[str, str, float, float]],
+        kind: DeviceKind | None = None,
+    ) -> "Cluster":
+        """Any cluster: names of devices, and links between these and switches, both ways.
+
+        Args:
+            links: two ends, bytes per second, seconds. An end that is no device is a switch.
+        """
+        names = tuple(devices)
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise ValueError(f"Two devices are called {sorted(twice)[0]!r}; expected names of their own. Rename one.")
+        for first, second, bandwidth, latency in links:
+            _require_link(f"the link from {first} to {second}", Links("", 1, bandwidth, latency))
+        routing = Explicit.of(names, links)
+        kinds = tuple(
+            Links(f"{a} to {b}", 1, bandwidth, latency)
+            for first, second, bandwidth, latency in links
+            for a, b in ((first, second), (second, first))
+        )
+        return cls("links", len(names), kinds, routing, kind or DeviceKind())
+
+
+@dataclasses.dataclass(frozen=True)
+class Star:
+    """Up one's own link, down the other's; and over a shared one, where there is such."""
+
+    devices: int
+    shared: int = -1
+
+    def routes(self, source: Array, target: Array) -> Array:
+        columns = [source, self.devices + target]
+        if self.shared >= 0:
+            columns.append(np.full_like(source, self.shared))
+        return np.stack(columns, axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class FatTree:
+    """Through the leaf, or up to the spine that the target's number says, and down again."""
+
+    leaves: int
+    devices_per_leaf: int
+    up_links: int
+
+    def routes(self, source: Array, target: Array) -> Array:
+        devices = self.leaves * self.devices_per_leaf
+        from_leaf, to_leaf = source // self.devices_per_leaf, target // self.devices_per_leaf
+        spine = target % self.up_links
+        first = 2 * devices
+        up = first + from_leaf * self.up_links + spine
+        down = first + self.leaves * self.up_links + to_leaf * self.up_links + spine
+        stays = from_leaf == to_leaf
+        return np.stack([source, np.where(stays, -1, up), np.where(stays, -1, down), devices + target], axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Hosts:
+    """Through the host's own switch, or out of the one host and into the other."""
+
+    hosts: int
+    devices_per_host: int
+
+    def routes(self, source: Array, target: Array) -> Array:
+        devices = self.hosts * self.devices_per_host
+        out, into = source // self.devices_per_host, target // self.devices_per_host
+        stays = out == into
+        leaving = np.where(stays, -1, 2 * devices + out)
+        entering = np.where(stays, -1, 2 * devices + self.hosts + into)
+        return np.stack([source, leaving, entering, devices + target], axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Torus:
+    """One dimension after the other, the shorter way around; forward where both are as long."""
+
+    shape: tuple[int, ...]
+
+    def routes(self, source: Array, target: Array) -> Array:
+        devices = math.prod(self.shape)
+        here = np.stack(np.unravel_index(source, self.shape), axis=1)
+        there = np.stack(np.unravel_index(target, self.shape), axis=1)
+        columns: list[Array] = []
+        for dimension, size in enumerate(self.shape):
+            ahead = (there[:, dimension] - here[:, dimension]) % size
+            forward = ahead <= size - ahead
+            distance = np.where(forward, ahead, size - ahead)
+            for hop in range(size // 2):
+                number = np.ravel_multi_index(tuple(here.T), self.shape)
+                taken = hop < distance
+                columns.append(np.where(taken, devices * (2 * dimension + np.where(forward, 0, 1)) + number, -1))
+                moved = (here[:, dimension] + np.where(forward, 1, -1)) % size
+                here[:, dimension] = np.where(taken, moved, here[:, dimension])
+        return np.stack(columns, axis=1) if columns else np.full((source.size, 1), -1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Explicit:
+    """The way with the smallest latency, and among these the fewest links, through any network."""
+
+    devices: tuple[str, ...]
+    ways: tuple[tuple[tuple[int, int, float], ...], ...]  # of each node: link, other end, latency
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, devices: tuple[str, ...], links: Sequence[tuple[str, str, float, float]]) -> "Explicit":
+        """The network of these links."""
+        names = tuple(dict.fromkeys([*devices, *(end for first, second, *_ in links for end in (first, second))]))
+        number = {name: index for index, name in enumerate(names)}
+        ways: list[list[tuple[int, int, float]]] = [[] for _ in names]
+        for index, (first, second, _, latency) in enumerate(links):
+            ways[number[first]].append((2 * index, number[second], latency))
+            ways[number[second]].append((2 * index + 1, number[first], latency))
+        return cls(devices, tuple(map(tuple, ways)), names)
+
+    def routes(self, source: Array, target: Array) -> Array:
+        trees = {int(one): self._ways_from(int(one)) for one in np.unique(source)}
+        found = [trees[int(a)].get(int(b)) for a, b in zip(source, target, strict=True)]
+        for a, b, way in zip(source, target, found, strict=True):
+            if way is None:
+                raise ValueError(
+                    f"The device {self.devices[b]!r} cannot be reached from {self.devices[a]!r}; expected links that lead there. "
+                    f"Add one between them, or to a switch that both have."
+                )
+        longest = max((len(way) for way in found if way is not None), default=0)
+        table = np.full((source.size, max(longest, 1)), -1)
+        for row, way in zip(table, found, strict=True):
+            row[: len(way or ())] = way or ()
+        return table
+
+    def _ways_from(self, start: int) -> dict[int, tuple[int, ...]]:
+        best: dict[int, tuple[float, int]] = {start: (0.0, 0)}
+        ways: dict[int, tuple[int, ...]] = {start: ()}
+        todo = {start}
+        while todo:
+            node = min(todo, key=lambda one: (best[one], one))
+            todo.discard(node)
+            for link, other, latency in self.ways[node]:
+                cost = (best[node][0] + latency, best[node][1] + 1)
+                if other not in best or cost < best[other]:
+                    best[other], ways[other] = cost, (*ways[node], link)
+                    todo.add(other)
+        return ways
+
+
+def _both_ways(name: str, count: int, bandwidth: float, latency: float) -> tuple[Links, Links]:
+    return Links(f"{name}up", count, bandwidth, latency), Links(f"{name}down", count, bandwidth, latency)
+
+
+def _require_count(what: str, count: Any) -> None:
+    if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 1:
+        raise ValueError(f"{what} has {count!r}; expected an int of at least 1. Give the number there is.")
+
+
+def _require_link(where: str, link: Links) -> None:
+    if not (math.isfinite(link.bandwidth_bytes_per_second) and link.bandwidth_bytes_per_second > 0):
+        raise ValueError(
+            f"The bandwidth of {(link.name or where)!r} is {link.bandwidth_bytes_per_second!r}; expected more than 0 bytes per "
+            f"second. Give what it achieves."
+        )
+    if not (math.isfinite(link.latency_seconds) and link.latency_seconds >= 0):
+        raise ValueError(
+            f"The latency of {(link.name or where)!r} is {link.latency_seconds!r}; expected at least 0 seconds. Use 0 for none."
+        )

@@ -1,0 +1,266 @@
+"""On a cluster, strategies take virtual time, and their numbers are those of the algorithm."""
+
+import subprocess
+import sys
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+
+import refdist as tf
+import simulator
+from simulator.schedules import ALGORITHMS
+from simulator.values import play_values
+
+ctx = tf.distribute.get_replica_context
+STAR = simulator.Cluster.star(4, 12.5e9, 500e-9, simulator.DeviceKind("A100", 80e9, 1e12, 1e12))
+
+
+@pytest.fixture
+def strategy():
+    with tf.using("simulator", cluster=STAR):
+        yield tf.distribute.MirroredStrategy()
+
+
+def test_a_collective_takes_its_predicted_time(strategy):
+    assert 4 == strategy.num_replicas_in_sync
+    strategy.run(lambda: ctx().all_reduce("sum", tf.zeros([1 << 18])))
+
+    assert simulator.predict_all_reduce(STAR, 1 << 20, "ring").seconds == simulator.now()
+
+
+def test_who_is_early_waits_for_who_is_late(strategy):
+    def step():
+        simulator.busy(1e-3 * (ctx().replica_id_in_sync_group + 1))
+        ctx().all_reduce("sum", tf.zeros([4]))
+
+    strategy.run(step)
+    clock = strategy.extended.backend.clock
+
+    assert [1e-3, 2e-3, 3e-3, 4e-3] == pytest.approx(clock.computing)
+    assert [3e-3, 2e-3, 1e-3, 0] == pytest.approx(clock.waiting, abs=1e-9)
+    assert simulator.now() == pytest.approx(4e-3 + simulator.predict_all_reduce(STAR, 16, "ring").seconds)
+
+
+def test_computing_takes_the_time_of_the_roofline(strategy):
+    def step():
+        x = tf.ones([100, 200])
+        return x @ tf.ones([200, 300])
+
+    strategy.run(step)
+
+    # 12 million operations at 10^12 a second take longer than moving 440,000 bytes at as many.
+    assert 2 * 100 * 200 * 300 / 1e12 == pytest.approx(simulator.now())
+
+
+@pytest.mark.parametrize(
+    ("operations", "name"),
+    [
+        (tf.distribute.NcclAllReduce(), "ring"),
+        (tf.distribute.HierarchicalCopyAllReduce(), "hierarchical"),
+        (tf.distribute.ReductionToOneDevice(), "reduce_broadcast"),
+    ],
+)
+def test_numbers_are_those_of_the_algorithm(operations, name):
+    with tf.using("simulator", cluster=STAR):
+        strategy = tf.distribute.MirroredStrategy(cross_device_ops=operations)
+        rows = np.random.default_rng(0).normal(size=(4, 37)).astype(ml_dtypes.bfloat16)
+        result = strategy.run(lambda: ctx().all_reduce("sum", tf.constant(rows[ctx().replica_id_in_sync_group])))
+
+    expected = play_values(ALGORITHMS[name](4, 4), list(rows))[0]
+    for part in strategy.experimental_local_results(result):
+        assert expected.tobytes() == np.asarray(part).tobytes()
+
+
+def test_auto_takes_the_fastest():
+    for size in (16, 1 << 22):
+        with tf.using("simulator", cluster=STAR, algorithm="auto"):
+            tf.distribute.MirroredStrategy().run(lambda size=size: ctx().all_reduce("sum", tf.zeros([size])))
+            assert simulator.predict_all_reduce(STAR, 4 * size).seconds == simulator.now()
+
+
+def test_gathering_and_reducing_to_one_take_time(strategy):
+    strategy.run(lambda: ctx().all_gather(tf.zeros([1024]), axis=0))
+    gathered = simulator.now()
+    value = strategy.run(lambda: tf.zeros([1024]))
+    strategy.reduce("SUM", value, axis=None)
+
+    assert 0 < gathered < simulator.now()
+
+
+def test_some_devices_of_a_cluster_are_a_strategy_too():
+    with tf.using("simulator", cluster=STAR):
+        strategy = tf.distribute.MirroredStrategy(["GPU:1", "GPU:3"])
+        strategy.run(lambda: ctx().all_reduce("sum", tf.zeros([1024])))
+        clock = strategy.extended.backend.clock
+
+    pair = simulator.predict_all_reduce(simulator.Cluster.star(2, 12.5e9, 500e-9), 4096, "ring").seconds
+    assert [0.0, pair, 0.0, pair] == pytest.approx(clock.time.tolist())
+
+
+def test_a_report_names_every_device(strategy):
+    strategy.run(lambda: ctx().all_reduce("sum", tf.zeros([4])))
+    lines = simulator.report().splitlines()
+
+    assert 5 == len(lines)
+    assert max(map(len, lines)) <= 80
+    assert lines[4].startswith("GPU:3")
+    with tf.using("simulator", cluster=simulator.Cluster.star(100, 1e9, 0)):
+        assert "... 84 more" in simulator.report()
+
+
+def test_a_trace_shows_work_waiting_and_messages(strategy, tmp_path):
+    def step():
+        simulator.busy(1e-6 * ctx().replica_id_in_sync_group, "forward")
+        ctx().all_reduce("sum", tf.zeros([1024]))
+
+    with simulator.trace() as recording:
+        strategy.run(step)
+        strategy.run(step)
+    after = len(recording.trace().spans)
+    strategy.run(step)
+    trace = recording.trace()
+
+    assert after == len(trace.spans)  # nothing is recorded after the block
+    assert {"compute", "collective", "wait", "step"} == {span.category for span in trace.spans}
+    assert 2 * 24 == len(trace.arrows)
+    recording.save(str(tmp_path / "run.json"))
+    recording.save(str(tmp_path / "run.svg"))
+    assert (tmp_path / "run.svg").read_text().startswith("<svg")
+
+
+PROGRAM = """
+import refdist as tf, simulator, hashlib
+with tf.using("simulator", cluster=simulator.presets.dgx_h100(2)), simulator.trace() as recording:
+    strategy = tf.distribute.MirroredStrategy()
+    def step():
+        c = tf.distribute.get_replica_context()
+        simulator.busy(1e-5 * (c.replica_id_in_sync_group % 3))
+        return c.all_reduce("mean", tf.ones([1000]) / (c.replica_id_in_sync_group + 1))
+    for _ in range(2):
+        strategy.run(step)
+    print(repr(simulator.now()), hashlib.sha256(recording.trace().to_json().encode()).hexdigest())
+"""
+
+
+def test_runs_repeat_byte_for_byte_in_other_processes():
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env={"PYTHONHASHSEED": seed, "PATH": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+
+    assert outputs[0] == outputs[1]
+
+
+def test_what_needs_a_clock_says_so():
+    with tf.using("simulator", gpus=2):
+        for ask in (
+            simulator.now,
+            simulator.report,
+            lambda: simulator.busy(1.0),
+            lambda: simulator.trace().__enter__(),
+        ):
+            with pytest.raises(RuntimeError, match="without a cluster"):
+                ask()
+
+
+def test_wrong_uses_are_refused(strategy):
+    with pytest.raises(RuntimeError, match="no device is chosen"):
+        simulator.busy(1.0)
+    with pytest.raises(ValueError, match="at least 0"):
+        strategy.run(lambda: simulator.busy(-1.0))
+    with pytest.raises(TypeError, match="alone"), tf.using("simulator", cluster=STAR, gpus=2):
+        pass
+    with pytest.raises(TypeError, match="alone"), tf.using("simulator", cluster=4):
+        pass
+    with pytest.raises(ValueError, match="expected auto"), tf.using("simulator", cluster=STAR, algorithm="best"):
+        pass
+    with pytest.raises(TypeError, match="immutable"):
+        strategy.run(lambda: np.add(tf.ones([2]), 1, out=tf.ones([2])))
+
+
+@pytest.mark.parametrize("around", [True, False])
+def test_staged_programs_take_time_too(strategy, around):
+    with strategy.scope():
+        w = tf.Variable(np.ones((200, 300), np.float32))
+
+    def replica(x):
+        gradient = ctx().all_reduce("mean", x.T @ (x @ w))
+        w.assign_sub(0.1 * gradient)
+
+    x = strategy.run(lambda: tf.ones([100, 200]))
+    step = tf.function(lambda x: strategy.run(replica, args=(x,))) if around else tf.function(replica)
+    before = simulator.now()
+    for _ in range(3):
+        _ = step(x) if around else strategy.run(step, args=(x,))
+    spent = (simulator.now() - before) / 3
+
+    exchange = simulator.predict_all_reduce(STAR, 4 * 200 * 300, "ring").seconds
+    products = 2 * 2 * 100 * 200 * 300 / 1e12
+    assert exchange + products < spent < exchange + 1.2 * products
+    assert w.numpy().shape == (200, 300)
+
+
+def test_a_loop_in_a_program_counts_every_turn(strategy):
+    def replica(x):
+        return jax.lax.scan(lambda carry, _: (carry @ carry, None), x, None, length=5)[0]
+
+    x = strategy.run(lambda: tf.ones([100, 100]))
+    before = simulator.now()
+    strategy.run(tf.function(replica), args=(x,))
+
+    assert simulator.now() - before >= 5 * 2 * 100**3 / 1e12
+
+
+def test_exchanges_in_the_background_hide_behind_computing(strategy):
+    exchange = simulator.predict_all_reduce(STAR, 1 << 20, "ring").seconds
+
+    def step(work):
+        ctx().all_reduce("sum", tf.zeros([1 << 18]))
+        ctx().all_reduce("sum", tf.zeros([1 << 18]))
+        simulator.busy(work)
+
+    with simulator.overlap():
+        strategy.run(step, args=(3 * exchange,))
+    assert 3 * exchange == pytest.approx(simulator.now())
+    with simulator.overlap():
+        strategy.run(step, args=(0.5 * exchange,))
+    assert 5 * exchange == pytest.approx(simulator.now())  # two exchanges, one after the other
+    strategy.run(step, args=(exchange,))
+    assert 8 * exchange == pytest.approx(simulator.now())
+
+
+def test_a_trace_shows_exchanges_in_the_background_beside_the_device(strategy):
+    def step():
+        ctx().all_reduce("sum", tf.zeros([1 << 18]))
+        simulator.busy(1e-5)
+
+    with simulator.trace() as recording, simulator.overlap():
+        strategy.run(step)
+
+    names = {span.track for span in recording.trace().spans}
+    assert {"GPU:0", "GPU:0 exchange"} <= names
+
+
+def test_a_switch_that_adds_is_used_where_it_is_asked_for():
+    with tf.using("simulator", cluster=STAR, algorithm="in_switch"):
+        strategy = tf.distribute.MirroredStrategy()
+
+        def step():
+            simulator.busy(1e-3 * ctx().replica_id_in_sync_group)
+            return ctx().all_reduce("sum", tf.ones([1024]))
+
+        result = strategy.run(step)
+        seconds = simulator.predict_all_reduce(STAR, 4096, "in_switch").seconds
+        assert 3e-3 + seconds == pytest.approx(simulator.now())
+        strategy.run(tf.function(lambda x: ctx().all_reduce("sum", x)), args=(tf.ones([1024]),))
+        assert 3e-3 + 2 * seconds < simulator.now() < 3e-3 + 2 * seconds + 1e-7
+
+    assert [4.0] * 4 == [float(part[0]) for part in strategy.experimental_local_results(result)]
