@@ -1,0 +1,5 @@
+"""`tf.tpu`."""
+
+from refdist.tpu import experimental
+
+__all__ = ["experimental"]
