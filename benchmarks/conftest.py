@@ -1,8 +1,17 @@
 """Benchmarks run one at a time, on a fresh backend each."""
 
+import os
+
+# JAX fixes the number of its host devices when it starts.
+os.environ["JAX_NUM_CPU_DEVICES"] = "4"
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+
 import pytest
 
 from refdist import backend
+
+collect_ignore = ["mlp_tensorflow.py"]  # for another interpreter
 
 
 @pytest.fixture(autouse=True)

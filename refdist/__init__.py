@@ -3,11 +3,14 @@
 import importlib
 from typing import Any
 
-from refdist import cluster, compat, config, data, distribute, errors, io, nest, random, saved_model, train
+from refdist import cluster, compat, config, data, distribute, errors, io, nest, random, saved_model, tpu, train
 from refdist.backend import use, using
 from refdist.context import variable_creator_scope
 from refdist.dtypes import bfloat16, bool, float16, float32, float64, int8, int16, int32, int64, string, uint8
 from refdist.enums import VariableAggregation, VariableSynchronization
+from refdist.function import function
+from refdist.graph import Graph
+from refdist.logical import logical_pieces
 from refdist.module import Module
 from refdist.ops import (
     add,
@@ -31,9 +34,11 @@ from refdist.ops import (
 )
 from refdist.slices import IndexedSlices
 from refdist.spec import TensorSpec
+from refdist.stage import executing_eagerly
 from refdist.variables import Variable
 
 __all__ = [
+    "Graph",
     "IndexedSlices",
     "Module",
     "TensorSpec",
@@ -55,15 +60,18 @@ __all__ = [
     "device_name",
     "distribute",
     "errors",
+    "executing_eagerly",
     "float16",
     "float32",
     "float64",
+    "function",
     "identity",
     "int8",
     "int16",
     "int32",
     "int64",
     "io",
+    "logical_pieces",
     "matmul",
     "nest",
     "ones",
@@ -77,6 +85,7 @@ __all__ = [
     "square",
     "stack",
     "string",
+    "tpu",
     "train",
     "uint8",
     "use",

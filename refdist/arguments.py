@@ -28,14 +28,7 @@ class Arguments:
     """The arguments of one run, from which each replica gets its own."""
 
     def __init__(self, extended: "StrategyExtended", args: Any, kwargs: Any) -> None:
-        if not isinstance(args, (tuple, list)):
-            raise ValueError(
-                f"run() got args={args!r}; expected a tuple or list of positional arguments. Write args=({args!r},)."
-            )
-        if kwargs is not None and not isinstance(kwargs, Mapping):
-            raise ValueError(
-                f"run() got kwargs={kwargs!r}; expected a dict of keyword arguments, or None. Pass a dict."
-            )
+        require_arguments(args, kwargs)
         self._extended = extended
         self._given: Any = (tuple(args), dict(kwargs or {}))
         # Most arguments are no nests, and need not be taken apart and rebuilt.
@@ -94,6 +87,16 @@ def require_callable(fn: Any, method: str = "run()") -> None:
             f"{method} got {fn.__qualname__}, a generator or a coroutine function; expected an ordinary one, because its body "
             f"would never run. Remove yield, or async and await."
         )
+
+
+def require_arguments(args: Any, kwargs: Any) -> None:
+    """Raise unless the arguments of a run come in a tuple and a dict."""
+    if not isinstance(args, (tuple, list)):
+        raise ValueError(
+            f"run() got args={args!r}; expected a tuple or list of positional arguments. Write args=({args!r},)."
+        )
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise ValueError(f"run() got kwargs={kwargs!r}; expected a dict of keyword arguments, or None. Pass a dict.")
 
 
 def require_options(options: Any) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from refdist.device import Device
 from refdist.enums import ReduceOp
+from refdist.topology import host_count, mesh_shape
 
 Tensor: TypeAlias = Any
 Tensors: TypeAlias = Sequence[Any]
@@ -57,6 +58,18 @@ class Backend(Protocol):
         """Join tensors along an axis, in their order, and leave the result on each destination."""
         ...
 
+    def tpu_mesh(self) -> np.ndarray[Any, Any]:
+        """The TPU cores, as an array of devices of the shape (x, y, z, core); empty where there is none."""
+        ...
+
+    def lay_out(self, tensor: Tensor, devices: Sequence[Device], partition: Sequence[int] | None) -> Tensor:
+        """Put a tensor whole on each device; or, cut into so many pieces along each dimension, the k-th piece on the k-th."""
+        ...
+
+    def pieces(self, tensor: Tensor) -> tuple[tuple[Device, np.ndarray[Any, Any]], ...]:
+        """Say which part of a tensor lies on which device."""
+        ...
+
     def for_task(self, job: str, task: int, tasks: int) -> "Backend":
         """A backend for one task of a cluster, with devices named after it; several tasks in a process share the real ones."""
         ...
@@ -67,6 +80,10 @@ class Backend(Protocol):
 
     def staging(self) -> bool:
         """Say whether JAX is making a program that runs later, into which a value read now would be frozen."""
+        ...
+
+    def compiler(self, plan: Any) -> Any:
+        """What writes programs for the replicas of a plan."""
         ...
 
 
@@ -138,12 +155,22 @@ def device_counts(cpus: int = 1, gpus: int = 0, tpus: int | tuple[int, ...] = 0,
             f"The machine was asked for {', '.join(others)}; expected cpus=, gpus= and tpus=. Leave out what this backend "
             f"does not have."
         )
-    counts = {"cpus": cpus, "gpus": gpus, "tpus": math.prod(tpus) if isinstance(tpus, tuple) else tpus}
+    counts = {"cpus": cpus, "gpus": gpus}
     for kind, count in counts.items():
         least = 1 if kind == "cpus" else 0
         if not isinstance(count, int) or isinstance(count, bool) or count < least:
             raise ValueError(f"{kind} is {count!r}; expected an int of at least {least}. Give the number of devices.")
-    return tuple(Device(f"{kind[:3]}:{index}") for kind, count in counts.items() for index in range(count))
+    local = tuple(Device(f"{kind[:3]}:{index}") for kind, count in counts.items() for index in range(count))
+    return local + _tpu_devices(math.prod(mesh_shape(tpus)))
+
+
+def _tpu_devices(count: int) -> tuple[Device, ...]:
+    """The cores of this machine; or, where they are more than one host has, those of the hosts of a cluster, with their CPUs."""
+    hosts = host_count(count)
+    if hosts <= 1:
+        return tuple(Device(f"TPU:{index}") for index in range(count))
+    names = ["CPU:0", *(f"TPU:{index}" for index in range(count // hosts))]
+    return tuple(Device(name).at("worker", task) for task in range(hosts) for name in names)
 
 
 def _open(name: str, options: dict[str, Any]) -> Backend:

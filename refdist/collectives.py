@@ -54,10 +54,17 @@ class CrossDeviceOps:
         backend = context.backend()
         return _spread([backend.copy(tensor, device) for device in devices_of(destinations)])
 
+    def custom(self) -> bool:
+        """Say whether a user has written how values are combined."""
+        known = (CrossDeviceOps.reduce_implementation, ReductionToOneDevice.reduce_implementation)
+        alone = type(self).reduce_implementation in known
+        batched = type(self).batch_reduce_implementation is CrossDeviceOps.batch_reduce_implementation
+        return not alone or not batched or getattr(self, "_accumulate", None) is not None
+
     def gather(self, per_replica_value: DistributedValues, destinations: Any, axis: int) -> Any:
         """Join the components of a per-replica value along an axis."""
         tensors = per_replica_value.values
-        _require_joinable(tensors, axis)
+        require_joinable(tensors, axis)
         return _spread(context.backend().gather(tensors, axis, devices_of(destinations)))
 
 
@@ -167,7 +174,8 @@ def _require_alike(tensors: Sequence[Any]) -> None:
             )
 
 
-def _require_joinable(tensors: Sequence[Any], axis: int) -> None:
+def require_joinable(tensors: Sequence[Any], axis: int) -> None:
+    """Raise unless tensors can be joined along an axis."""
     rank = len(tensors[0].shape)
     if not isinstance(axis, int) or not -rank <= axis < rank:
         raise ValueError(

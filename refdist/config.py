@@ -2,7 +2,17 @@
 
 from typing import NamedTuple
 
-from refdist.backend import current
+from refdist.backend import current, host_device
+from refdist.device import Device
+from refdist.tpu_system import experimental_connect_to_cluster
+
+__all__ = [
+    "LogicalDevice",
+    "PhysicalDevice",
+    "experimental_connect_to_cluster",
+    "list_logical_devices",
+    "list_physical_devices",
+]
 
 
 class PhysicalDevice(NamedTuple):
@@ -17,7 +27,7 @@ class LogicalDevice(PhysicalDevice):
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """List the devices of the backend in use, of one kind where one is given.
+    """List the devices of this machine in the backend in use, of one kind where one is given.
 
     >>> import refdist as tf
     >>> with tf.using("host", gpus=1):
@@ -27,14 +37,19 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
     return [
         PhysicalDevice(f"/physical_device:{device.short}", device.kind)
         for device in current().devices()
-        if device_type in (None, device.kind)
+        if device_type in (None, device.kind) and _local(device)
     ]
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """List the devices under the names that strategies take."""
+    """List all devices under the names that strategies take."""
     return [
-        LogicalDevice(f"/device:{device.short}", device.kind)
+        LogicalDevice(f"/device:{device.short}" if _local(device) else str(device), device.kind)
         for device in current().devices()
         if device_type in (None, device.kind)
     ]
+
+
+def _local(device: Device) -> bool:
+    host = host_device(current())
+    return (device.job, device.task) == (host.job, host.task)

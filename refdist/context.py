@@ -11,6 +11,7 @@ from refdist.backend import Backend, current
 from refdist.device import PLACEMENT, Device, placed
 from refdist.enums import ReduceOp
 from refdist.lockstep import Meeting, call_site, pause, require_no_body_around
+from refdist.stage import STAGE
 from refdist.values import DistributedValues, regroup, select
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class ReplicaContext:
 
     __slots__ = ("_extended", "_replica_id", "_strategy", "local_index")
 
-    def __init__(self, strategy: "StrategyBase", replica_id_in_sync_group: int) -> None:
+    def __init__(self, strategy: "StrategyBase", replica_id_in_sync_group: Any) -> None:
         self._strategy = strategy
         self._extended = strategy.extended
         self._replica_id = replica_id_in_sync_group
@@ -84,7 +85,11 @@ class ReplicaContext:
             )
         named = dict(kwargs or {})
         details = _Named(merge_fn, len(args), tuple(sorted(named)))
-        return self.meet("merge_call", details, _merge, (merge_fn, tuple(args), named))
+        return self.meet("merge_call", details, self._merge, (merge_fn, tuple(args), named))
+
+    @staticmethod
+    def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
+        return _merge(strategy, payloads)
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Any = None) -> Any:
         """Combine the values of all replicas, and leave the result with each of them."""
@@ -231,6 +236,9 @@ def creators() -> tuple[Creator, ...]:
 
 def backend() -> Backend:
     """The backend of the current strategy, or else the one in use."""
+    stage = STAGE.get()
+    if stage is not None:
+        return stage.backend
     frame = _FRAME.get()
     return frame.strategy.extended.backend if frame is not None else current()
 
@@ -319,6 +327,13 @@ def require_cross_replica(strategy: "StrategyBase", what: str) -> None:
             f"{what} was called in replica {frame.replica.replica_id_in_sync_group}; expected cross-replica context. "
             f"Call it outside the function given to run, or through get_replica_context().merge_call()."
         )
+
+
+def require_known(strategy: "StrategyBase") -> None:
+    """Tell the trace that the code is in, if it is in one, which strategy it is about."""
+    stage = STAGE.get()
+    if stage is not None:
+        stage.extended(strategy)
 
 
 def require_no_trace(backend: Backend, what: str) -> None:

@@ -7,11 +7,12 @@ import numpy as np
 
 from refdist import context
 from refdist.device import placed
+from refdist.distributed_variables import CentralVariable, MirroredVariable, SyncOnReadVariable
 from refdist.enums import VariableAggregation, VariableSynchronization
 from refdist.lockstep import call_site
 from refdist.plan import Placement
 from refdist.policies import OnRead, OnWrite
-from refdist.variables import CentralVariable, MirroredVariable, SyncOnReadVariable, Variable
+from refdist.variables import Variable
 
 if TYPE_CHECKING:
     from refdist.strategy import StrategyBase
@@ -33,7 +34,7 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
     # No meeting is needed, so a guard such as `if not made:` works as in ordinary code.
     creations = context.CREATIONS.get()
     place = (call_site(), kwargs.get("name"))
-    mine = (place, replica.local_index)
+    mine = (place, id(replica))
     turn = creations.get(mine, 0)
     made = creations.setdefault(place, [])
     if turn == len(made):

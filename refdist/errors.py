@@ -2,11 +2,15 @@
 
 from refdist.lockstep import MeetingError
 
-__all__ = ["DataLossError", "MeetingError", "OutOfRangeError"]
+__all__ = ["DataLossError", "MeetingError", "NotFoundError", "OutOfRangeError"]
 
 
 class DataLossError(ValueError):
     """A file is damaged."""
+
+
+class NotFoundError(LookupError):
+    """What was asked for is not there, such as a TPU."""
 
 
 class OutOfRangeError(IndexError):

@@ -15,13 +15,14 @@ from refdist.context import ReplicaContext
 from refdist.convert import to_array
 from refdist.creation import create_variable
 from refdist.device import PLACEMENT, Device, placed
+from refdist.distributed_variables import DistributedVariable, MirroredVariable
 from refdist.enums import ReduceOp
 from refdist.lockstep import play
 from refdist.plan import Plan
-from refdist.policies import require_equal
+from refdist.policies import aggregated, require_equal
 from refdist.tensor import Tensor
 from refdist.values import DistributedValues, Mirrored, PerReplica, regroup, select
-from refdist.variables import DistributedVariable, MirroredVariable, Variable, current_value
+from refdist.variables import Variable, current_value
 
 if TYPE_CHECKING:
     from refdist.strategy import StrategyBase
@@ -43,6 +44,7 @@ class StrategyExtended:
         self.plan = plan
         self._container: Callable[[], StrategyBase | None] = lambda: None
         self._known_frames: list[context.Frame] = []
+        self._compiler: Any = None
 
     def bind(self, strategy: "StrategyBase") -> None:
         """Remember the first strategy that is made of this object."""
@@ -167,6 +169,12 @@ class StrategyExtended:
         """What the replicas of all workers bring, given what those of this one do."""
         return payloads if self.plan.workers == 1 else exchange(kind, payloads)
 
+    def aggregate(
+        self, strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]
+    ) -> Any:
+        """Make one value of what the replicas bring to a write."""
+        return aggregated(strategy, variable, verb, self.everyone(verb, payloads))
+
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """Mirror one tensor on the devices of the destinations."""
         with self._entered("broadcast_to()"):
@@ -251,6 +259,12 @@ class StrategyExtended:
                 "The strategy of this object is gone; expected one that is kept. Keep the strategy itself."
             )
         return strategy
+
+    def compiler(self) -> Any:
+        """What writes programs for the replicas of this strategy."""
+        if self._compiler is None:
+            self._compiler = self.backend.compiler(self.plan)
+        return self._compiler
 
     def create_variable(self, following: Callable[..., Any], **kwargs: Any) -> Any:
         """Make what this strategy makes of a new variable."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from refdist.errors import OutOfRangeError
+from refdist.graph import deferred
 
 
 class InputIterator:
@@ -14,12 +15,18 @@ class InputIterator:
         self._steps = steps
         self._iterator = iter(steps)
 
-    def initialize(self) -> None:
-        """Start from the first element."""
+    def initialize(self) -> Any:
+        """Start from the first element; in a graph, when a session runs what this returns."""
+        return deferred("initialize", self._start)
+
+    def _start(self) -> None:
         self._iterator = iter(self._steps)
 
     def get_next(self) -> Any:
-        """The inputs of the next step, or an OutOfRangeError at the end."""
+        """The inputs of the next step, or an OutOfRangeError at the end; in a graph, of each run of a session."""
+        return deferred("get_next", self._next)
+
+    def _next(self) -> Any:
         for element in self._iterator:
             return element
         raise OutOfRangeError(

@@ -54,6 +54,9 @@ _POOL = _Pool()
 _MOST_IDLE = 16_384
 
 
+_INSIDE = ("refdist.", "simulator.")
+
+
 def call_site(depth: int = 1) -> Site:
     """Where in the user's code, up to the replica's function, the present call into this package was made.
 
@@ -63,11 +66,12 @@ def call_site(depth: int = 1) -> Site:
         depth: how many of the innermost frames are this package's for certain; looking at a frame costs something.
     """
     frame: Any = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and frame.f_globals.get("__name__", "")[:8] == "refdist.":
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_INSIDE):
         frame = frame.f_back
     site: list[CodeType | int] = []
-    while frame is not None and frame.f_globals.get("__name__", "")[:8] != "refdist.":
-        site += (frame.f_code, frame.f_lasti)
+    while frame is not None and (name := frame.f_globals.get("__name__", ""))[:8] != "refdist.":
+        if name[:4] != "jax.":  # which path a call takes through JAX depends on its caches
+            site += (frame.f_code, frame.f_lasti)
         frame = frame.f_back
     return tuple(site)
 
@@ -137,7 +141,7 @@ def play(
                 for runner in runners:
                     _give_back(runner)
                 return results
-            _check(waiting, count, name, noun)
+            require_same(waiting, count, name, noun)
             todo = list(waiting)
             starting = False
             first = waiting[0]
@@ -198,7 +202,7 @@ def _end(runners: Sequence[_Runner]) -> None:
             _give_back(runner)
 
 
-def _check(waiting: dict[int, Meeting], count: int, name: Callable[[int], str], noun: str) -> None:
+def require_same(waiting: dict[int, Meeting], count: int, name: Callable[[int], str], noun: str) -> None:
     """Raise unless all bodies wait, and for the same thing."""
     first = waiting.get(0)
     if first is not None and len(waiting) == count:
@@ -237,6 +241,13 @@ def _where(meeting: Meeting) -> str:
     site = meeting.site
     frames = [_line(site[index], site[index + 1]) for index in range(0, len(site), 2)]
     return ", called from ".join(frames[:6]) or "the function given to run"
+
+
+def line_of(site: Site) -> int:
+    """The line of the innermost frame of a site."""
+    code: Any = site[0]
+    last: Any = site[1]
+    return list(code.co_positions())[last // 2][0] or 0
 
 
 def _line(code: Any, last: Any) -> str:

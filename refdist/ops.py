@@ -8,6 +8,8 @@ import numpy as np
 
 from refdist import context, convert
 from refdist.device import PLACEMENT, placed, resolve
+from refdist.logical import stays
+from refdist.stage import STAGE
 from refdist.values import DistributedValues
 from refdist.variables import Variable, current_value
 
@@ -61,13 +63,16 @@ def identity(input: Any, name: Any = None) -> Any:
     here = PLACEMENT.get()
     return (
         tensor
-        if here is None or not isinstance(tensor, context.backend().tensor_type)
+        if here is None or not isinstance(tensor, context.backend().tensor_type) or stays(tensor)
         else context.backend().copy(tensor, here)
     )
 
 
 def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     """Change the dtype of a tensor; floats are cut off where they become integers."""
+    stage = STAGE.get()
+    if stage is not None:
+        stage.require_wide(np.dtype(dtype))
     return convert_to_tensor(x).astype(np.dtype(dtype))
 
 
@@ -136,6 +141,12 @@ def shape(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
 def size(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
     """Tell how many elements a tensor has, as a tensor."""
     return _fresh(np.array(convert_to_tensor(input).size, np.dtype(out_type)))
+
+
+def py_func(func: Any, inp: Sequence[Any], Tout: Any, stateful: bool = True, name: Any = None) -> Any:  # noqa: N803
+    """Call a Python function with numpy arrays, and make a tensor of what it returns."""
+    result = func(*[np.asarray(convert_to_tensor(value))[()] for value in inp])
+    return cast(convert_to_tensor(result), Tout)
 
 
 def device_name(tensor: Any) -> str:

@@ -31,6 +31,9 @@ class Plan:
     worker: int = 0
     scope_device: Device | None = None  # where tensors go in the scope
     resolver: Any = None
+    logical: tuple[tuple[Device, ...], ...] = ()  # the logical devices of each replica, where it can have several
+    spmd: bool = False  # whether all logical devices run one program, so that none can be given something of its own
+    traces_once: bool = False  # whether staged execution traces a body once for all replicas
 
     @property
     def replicas(self) -> int:

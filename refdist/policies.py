@@ -7,16 +7,17 @@ import numpy as np
 
 from refdist.context import ReplicaContext, crossed
 from refdist.device import Device
+from refdist.distributed_variables import DistributedVariable
 from refdist.enums import ReduceOp, VariableAggregation
 from refdist.plan import Placement
 from refdist.slices import IndexedSlices
 from refdist.values import DistributedValues, PerReplica, select
-from refdist.variables import DistributedVariable, Operation, replace
+from refdist.variables import Operation, replace
 
 if TYPE_CHECKING:
     from refdist.strategy import StrategyBase
 
-_REDUCTIONS = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
+REDUCTIONS = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
 
 
 class Policy(Protocol):
@@ -65,15 +66,12 @@ class OnWrite:
 
         def merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
             OnWrite.write_outside(
-                variable,
-                verb,
-                operation,
-                _aggregated(strategy, variable, verb, strategy.extended.everyone(verb, payloads)),
+                variable, verb, operation, strategy.extended.aggregate(strategy, variable, verb, payloads)
             )
             values = [copy.stored for copy in variable.copies]
             return values * len(payloads) if single else values
 
-        return replica.meet(verb, _Target(variable), merge, payload)
+        return replica.meet(verb, Target(variable), merge, payload)
 
     @staticmethod
     def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
@@ -109,7 +107,7 @@ class OnRead:
             )
         with crossed(variable.strategy):
             copies = PerReplica([copy.stored for copy in variable.copies])
-            return variable.strategy.extended.reduce(_REDUCTIONS[aggregation], copies)
+            return variable.strategy.extended.reduce(REDUCTIONS[aggregation], copies)
 
     @staticmethod
     def write_in_replica(
@@ -136,20 +134,20 @@ class OnRead:
             copy.store(new)
 
 
-class _Target:
+class Target:
     """The variable that a meeting writes to: equal when it is the same one."""
 
     def __init__(self, variable: DistributedVariable) -> None:
-        self._variable = variable
+        self.variable = variable
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Target) and self._variable is other._variable
+        return isinstance(other, Target) and self.variable is other.variable
 
     def __hash__(self) -> int:
-        return id(self._variable)
+        return id(self.variable)
 
     def __str__(self) -> str:
-        return repr(self._variable.name)
+        return repr(self.variable.name)
 
 
 def _shares(variable: DistributedVariable, operands: Sequence[Any], count: int) -> list[Any]:
@@ -165,35 +163,49 @@ def _shares(variable: DistributedVariable, operands: Sequence[Any], count: int) 
     return [operand / count for operand in operands]
 
 
-def _aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]) -> Any:
+def aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]) -> Any:
     """Make one value of what all replicas bring to a write."""
     aggregation, first = variable.aggregation, payloads[0]
     if aggregation is VariableAggregation.ONLY_FIRST_REPLICA or len(payloads) == 1:
         return first
     if isinstance(first, IndexedSlices) and aggregation is not VariableAggregation.NONE:
-        if verb == "scatter_update":
-            raise ValueError(
-                f"scatter_update() of {variable.name!r} was called in replicas, with aggregation {aggregation.name}; expected "
-                f"ONLY_FIRST_REPLICA, because slices that replace each other cannot be combined. Use scatter_add()."
-            )
+        require_combinable(variable, verb)
         return IndexedSlices.joined(payloads, len(payloads) if aggregation is VariableAggregation.MEAN else 1)
-    same_number = (
-        all(type(payload) is type(first) and payload == first for payload in payloads) if _number(first) else False
-    )
-    if same_number and aggregation is VariableAggregation.SUM:
-        raise ValueError(
-            f"{verb}() of {variable.name!r} got the number {first!r} from every replica; expected tensors to sum, because it is "
-            f"not clear whether the number is meant once or {len(payloads)} times. Pass tf.constant({first!r}), or use "
-            f"aggregation MEAN."
-        )
-    if same_number:
+    require_meant([Target(variable)], payloads, verb)
+    if _same_number(payloads):
         return first
     tensors = [variable.copies[0].operand(verb, payload) if _number(payload) else payload for payload in payloads]
     if aggregation is VariableAggregation.NONE:
         require_equal(variable, verb, tensors)
         return tensors[0]
     home = variable.copies[0].device
-    return strategy.extended.plan.collectives.reduce(_REDUCTIONS[aggregation], PerReplica(tensors), home)
+    return strategy.extended.plan.collectives.reduce(REDUCTIONS[aggregation], PerReplica(tensors), home)
+
+
+def require_combinable(variable: DistributedVariable, verb: str) -> None:
+    """Raise where replicas write slices that replace each other."""
+    if verb == "scatter_update":
+        raise ValueError(
+            f"scatter_update() of {variable.name!r} was called in replicas, with aggregation {variable.aggregation.name}; "
+            f"expected ONLY_FIRST_REPLICA, because slices that replace each other cannot be combined. Use scatter_add()."
+        )
+
+
+def require_meant(targets: Sequence[Any], payloads: Sequence[Any], verb: str) -> None:
+    """Raise where all replicas bring one Python number to a variable that sums: it is not clear what is meant."""
+    variable = targets[0].variable if isinstance(targets[0], Target) else None
+    if variable is not None and variable.aggregation is VariableAggregation.SUM and _same_number(payloads):
+        first = payloads[0]
+        raise ValueError(
+            f"{verb}() of {variable.name!r} got the number {first!r} from every replica; expected tensors to sum, because it is "
+            f"not clear whether the number is meant once or {len(payloads)} times. Pass tf.constant({first!r}), or use "
+            f"aggregation MEAN."
+        )
+
+
+def _same_number(payloads: Sequence[Any]) -> bool:
+    first = payloads[0]
+    return _number(first) and all(type(payload) is type(first) and payload == first for payload in payloads)
 
 
 def _number(payload: Any) -> bool:
@@ -204,6 +216,8 @@ def require_equal(variable: DistributedVariable, verb: str, operands: Sequence[A
     """Raise where the copies of a mirrored variable would come apart."""
     first = operands[0]
     for index, operand in enumerate(operands):
+        if operand is first:
+            continue
         equal = first == operand if isinstance(first, IndexedSlices) else _bits(first) == _bits(operand)
         if not equal:
             raise ValueError(

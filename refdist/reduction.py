@@ -9,6 +9,7 @@ import numpy as np
 from refdist.collectives import require_numbers
 from refdist.enums import ReduceOp
 from refdist.plan import Placement
+from refdist.stage import STAGE
 from refdist.values import PerReplica
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ def reduce_axes(extended: "StrategyExtended", op: ReduceOp, value: Any, axis: An
     if op is ReduceOp.SUM:
         return total.astype(tensors[0].dtype)
     count = sum(extended.everyone("reduce", [math.prod(tensor.shape[a] for a in axes) for tensor in tensors]))
+    stage = STAGE.get()
+    if stage is not None and tensors[0].dtype.kind in "iu":
+        stage.require_wide(np.dtype(np.float64))
+        total = total.astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):  # the mean of no examples is not a number
         quotient = total / count
     return quotient if tensors[0].dtype.kind in "biu" else quotient.astype(tensors[0].dtype)

@@ -22,6 +22,8 @@ class IndexedSlices:
                 f"{verb}() got a {type(given).__name__}; expected tf.IndexedSlices for scatter_add, scatter_sub and "
                 f"scatter_update, and a tensor for the others. Use the method that fits the value."
             )
+        if hasattr(given.values, "aval") or hasattr(given.indices, "aval"):
+            return cls._traced(verb, given, shape, dtype)
         indices, values = np.asarray(given.indices), np.asarray(given.values)
         if indices.dtype.kind not in "iu":
             raise TypeError(
@@ -37,6 +39,24 @@ class IndexedSlices:
                 f"{verb}() got indices from {indices.min()} to {indices.max()}; expected 0 to {shape[0] - 1}. Correct them."
             )
         return cls(cast(values, np.dtype(dtype), given.values), indices)
+
+    @classmethod
+    def _traced(cls, verb: str, given: "IndexedSlices", shape: tuple[int, ...], dtype: Any) -> "IndexedSlices":
+        """The same for tensors of JAX, whose numbers may not be known yet: they are not looked at."""
+        values, indices = given.values, given.indices
+        expected = (*np.shape(indices), *shape[1:])
+        if not shape or len(np.shape(indices)) != 1 or np.shape(values) != expected or values.dtype != np.dtype(dtype):
+            raise ValueError(
+                f"{verb}() got values of shape {np.shape(values)} and dtype {values.dtype} for {np.shape(indices)} indices; "
+                f"expected {expected} and {dtype}, one slice of a variable of shape {shape} for each index. Convert the values."
+            )
+        if not type(indices).__name__.endswith("Tracer"):
+            known = np.asarray(indices)
+            if known.size and not (0 <= known.min() and known.max() < shape[0]):
+                raise ValueError(
+                    f"{verb}() got indices from {known.min()} to {known.max()}; expected 0 to {shape[0] - 1}. Correct them."
+                )
+        return cls(values, indices)
 
     @classmethod
     def joined(cls, parts: Sequence["IndexedSlices"], share: int = 1) -> "IndexedSlices":

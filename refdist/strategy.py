@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from refdist import arguments, context, nest
+from refdist import arguments, context, logical, nest
 from refdist.context import Frame
 from refdist.convert import to_array
 from refdist.data.dataset import Dataset
@@ -12,10 +12,12 @@ from refdist.data.distributed import Dealing, DistributedDataset, Placing, Share
 from refdist.device import placed
 from refdist.enums import ReduceOp
 from refdist.extended import StrategyExtended
+from refdist.graph import Symbol, deferred
 from refdist.options import InputContext, InputOptions, RunOptions, ValueContext
 from refdist.plan import Placement
 from refdist.reduction import reduce_axes
 from refdist.slices import IndexedSlices
+from refdist.stage import GRAPH, HOST, STAGE
 from refdist.values import DistributedValues, PerReplica
 from refdist.variables import Variable
 
@@ -35,7 +37,8 @@ class StrategyBase:
     @property
     def extended(self) -> StrategyExtended:
         """The object with the further methods, for library authors."""
-        return self._extended
+        stage = STAGE.get()
+        return self._extended if stage is None else stage.extended(self)
 
     @property
     def num_replicas_in_sync(self) -> int:
@@ -64,11 +67,20 @@ class StrategyBase:
         }
         """
         arguments.require_options(options)
+        if GRAPH.get() is not None:
+            return deferred("run", self.run, fn, args, kwargs)
         with self.scope():
-            return self._extended.run(self, fn, args, kwargs)
+            if STAGE.get() is None:
+                staged: Any = fn if hasattr(fn, "run_in_replicas") else HOST.get()
+                if staged is not None:
+                    return staged.run_in_replicas(self, fn, args, kwargs)
+            return self.extended.run(self, fn, args, kwargs)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """List the components of a value that this process holds; one value is its own only component."""
+        context.require_known(self)
+        if isinstance(value, Symbol):
+            return tuple(value.part(index) for index in range(self._extended.num_replicas))
         if isinstance(value, DistributedValues):
             return value.values
         if not any(isinstance(leaf, DistributedValues) for leaf in nest.flatten(value)):
@@ -108,7 +120,9 @@ class StrategyBase:
 
     def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
         op = ReduceOp.of(reduce_op)
-        extended = self._extended
+        if isinstance(value, Symbol):
+            return deferred("reduce", self._reduce, op, value, axis)
+        extended = self.extended
         context.require_cross_replica(self, "reduce()")
         with self.scope():
             if axis is not None:
@@ -143,7 +157,7 @@ class Strategy(StrategyBase):
         """Join the components of a per-replica value along an axis."""
         context.require_cross_replica(self, "gather()")
         with self.scope():
-            return nest.map_structure(lambda leaf: self._extended.gather(leaf, axis), value)
+            return nest.map_structure(lambda leaf: self.extended.gather(leaf, axis), value)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any) -> Dataset:
         """Make a dataset of the rows of arrays. Deprecated: use tf.data.Dataset.from_tensor_slices."""
@@ -158,13 +172,29 @@ class Strategy(StrategyBase):
     def experimental_distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         """Make a per-replica value by calling a function once for each replica."""
         arguments.require_callable(value_fn, "experimental_distribute_values_from_function()")
+        context.require_known(self)
         first, count = self._extended.plan.first_replica, self._extended.num_replicas
         numbers = range(first, first + count)
         values = [value_fn(ValueContext(number, self.num_replicas_in_sync)) for number in numbers]
         for leaf in nest.flatten(values):
-            if not isinstance(leaf, IndexedSlices):
+            if not isinstance(leaf, IndexedSlices) and not hasattr(leaf, "aval"):
                 to_array(leaf)  # raises where the value can never become a tensor
         return nest.transpose(values, PerReplica, _values_differ)
+
+    def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
+        """Let operations on a tensor run on one logical device of the replica; for TPUStrategy only."""
+        return logical.assign(self._extended, tensor, logical_device_id)
+
+    def experimental_replicate_to_logical_devices(self, tensor: Any) -> Any:
+        """Let operations on a tensor run on all logical devices of the replica; for TPUStrategy only."""
+        return logical.replicate(self._extended, tensor)
+
+    def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Any) -> Any:
+        """Share operations on a tensor among the logical devices of the replica; for TPUStrategy only.
+
+        It is cut along each dimension into so many pieces: [1, 2, 4, 1] makes eight, for eight logical devices.
+        """
+        return logical.split(self._extended, tensor, partition_dimensions)
 
 
 class Scope:

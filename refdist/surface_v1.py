@@ -18,7 +18,10 @@ from refdist.strategies.central_storage import central_storage_plan
 from refdist.strategies.mirrored import mirrored_plan
 from refdist.strategies.multi_worker_mirrored import multi_worker_plan
 from refdist.strategies.one_device import one_device_plan
+from refdist.strategies.tpu import tpu_plan
 from refdist.strategy import StrategyBase
+from refdist.topology import DeviceAssignment
+from refdist.tpu_system import TPUClusterResolver
 
 
 class StrategyV1(StrategyBase):
@@ -116,3 +119,16 @@ class MultiWorkerMirroredStrategyV1(StrategyV1):
 
     def __init__(self, communication: Any = None, cluster_resolver: ClusterResolver | None = None) -> None:
         super().__init__(StrategyExtended(multi_worker_plan(cluster_resolver)))
+
+
+class TPUStrategyV1(StrategyV1):
+    """Train in step on TPU cores."""
+
+    def __init__(
+        self,
+        tpu_cluster_resolver: TPUClusterResolver | None = None,
+        steps_per_run: int | None = None,
+        device_assignment: DeviceAssignment | None = None,
+    ) -> None:
+        super().__init__(StrategyExtended(tpu_plan(tpu_cluster_resolver, device_assignment)))
+        self.steps_per_run = steps_per_run or 1

@@ -25,12 +25,16 @@ class Tensor(np.ndarray):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         # Functions such as concatenate and where forget the subclass.
         result = super().__array_function__(function, types, args, kwargs)
-        return placed_like(self, result) if type(result) is np.ndarray else result
+        return self.like(result) if type(result) is np.ndarray else result
 
     @property
     def device(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The full name of the device on which the tensor lies."""
         return self._device if self._device is not None else Device("CPU:0")
+
+    def like(self, array: np.ndarray[Any, Any]) -> "Tensor":
+        """Label a result of this tensor with the current device, or else with the device of this tensor."""
+        return make(array, PLACEMENT.get() or self.device)
 
     def numpy(self) -> Any:
         """Copy the value to an ordinary numpy array, or to a numpy scalar."""
@@ -38,7 +42,7 @@ class Tensor(np.ndarray):
 
     def __getitem__(self, key: Any) -> Any:
         result = super().__getitem__(key)
-        return result if isinstance(result, Tensor) else placed_like(self, np.asarray(result))
+        return result if isinstance(result, Tensor) else self.like(np.asarray(result))
 
     def __setitem__(self, key: Any, value: Any) -> Never:
         raise TypeError(
@@ -95,11 +99,6 @@ def labelled(array: np.ndarray[Any, Any], devices: Sequence[Device]) -> list[Ten
     for tensor, device in zip(tensors, devices, strict=True):
         tensor._device = device  # pyright: ignore[reportPrivateUsage]
     return tensors
-
-
-def placed_like(source: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
-    """Label a result with the current device, or else with the device of its operand."""
-    return make(array, PLACEMENT.get() or source.device)
 
 
 def dtype_name(dtype: Any) -> str:

@@ -1,7 +1,7 @@
 """Values that have one component per replica, taken apart and put together."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import optree
 
@@ -11,21 +11,63 @@ from refdist.tensor import dtype_name, numpy_text
 _PLAIN_VALUES = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 
+class Whole(NamedTuple):
+    """The components of a value, or the copies of a variable, in the form in which compiled programs take them."""
+
+    owner: Any  # what can take it apart
+    array: Any
+    spec: Any = None  # shape and dtype of one component
+
+
 class DistributedValues:
     """One value per replica, in the order of the replicas."""
 
+    _whole: "Whole | None" = None
+    _spec: Any = None
+
     def __init__(self, values: Sequence[Any]) -> None:
         assert len(values) > 0
-        self._values = tuple(values)
+        self._values: tuple[Any, ...] | None = tuple(values)
+
+    @classmethod
+    def of_whole(cls, whole: "Whole") -> "DistributedValues":
+        """What a compiled program has made for all replicas; it is taken apart when somebody asks."""
+        made = cls.__new__(cls)
+        made._values, made._whole = None, whole
+        return made
 
     @property
     def values(self) -> tuple[Any, ...]:
         """The components; documented code takes them from `experimental_local_results`."""
+        if self._values is None:
+            assert self._whole is not None
+            self._values = tuple(self._whole.owner.lower_each(self._whole.array, self._whole.spec))
         return self._values
 
     def component(self, index: int) -> Any:
         """What one replica gets when this value is an argument of its function."""
-        return self._values[index]
+        return self.values[index]
+
+    @property
+    def count(self) -> int:
+        """How many components there are."""
+        return self._whole.owner.count if self._values is None and self._whole is not None else len(self.values)
+
+    @property
+    def spec(self) -> tuple[tuple[int, ...], Any] | None:
+        """The shape and dtype of the components, where they are tensors that have one in common."""
+        if self._whole is not None:
+            return self._whole.spec
+        if self._spec is None:
+            specs = {(tuple(v.shape), v.dtype) if hasattr(v, "dtype") else None for v in self.values}
+            self._spec = (specs.pop() if len(specs) == 1 else None,)
+        return self._spec[0]
+
+    def whole(self, owner: Any) -> Any:
+        """The components in the form in which the programs of an owner take them."""
+        if self._whole is None or self._whole.owner is not owner:
+            self._whole = Whole(owner, owner.lift_each(self.values), self.spec)
+        return self._whole.array
 
     def __repr__(self) -> str:
         return _block(type(self).__name__, [_long_text(value) for value in self.values])
@@ -70,13 +112,15 @@ def regroup(values: Sequence[Any], kind: type[DistributedValues] = PerReplica) -
     def merged(leaves: list[Any]) -> Any:
         return leaves[0] if _same(leaves) else kind(leaves)
 
-    def shapes_differ() -> Exception:
-        return ValueError(
-            f"The replicas returned nests of different shape: {_outlines(values)}; expected the same "
-            f"containers, lengths and keys on all. Return one structure from every replica."
-        )
+    return nest.transpose(list(values), merged, lambda: shapes_differ(values))
 
-    return nest.transpose(list(values), merged, shapes_differ)
+
+def shapes_differ(values: Sequence[Any]) -> Exception:
+    """What to raise where replicas return nests that do not fit together."""
+    return ValueError(
+        f"The replicas returned nests of different shape: {_outlines(values)}; expected the same "
+        f"containers, lengths and keys on all. Return one structure from every replica."
+    )
 
 
 def _same(leaves: list[Any]) -> bool:

@@ -1,8 +1,9 @@
 """Variables: one copy, or several that agree on write or on read."""
 
-import copy
 import operator
-from collections.abc import Callable, Sequence
+import threading
+import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
@@ -13,14 +14,20 @@ from refdist.device import PLACEMENT, placed
 from refdist.enums import VariableAggregation, VariableSynchronization
 from refdist.operators import add_operators
 from refdist.slices import IndexedSlices
+from refdist.stage import STAGE
 from refdist.tensor import dtype_name, numpy_text
 from refdist.values import DistributedValues
 
 if TYPE_CHECKING:
-    from refdist.policies import Policy
+    from refdist.backend import Backend
     from refdist.strategy import StrategyBase
 
 Operation = Callable[[Any, Any], Any]
+
+# Every variable that a program has made and still holds: a trace must know which ones it could meet. By id, because
+# they have no hash.
+WRITING = threading.RLock()  # held while a program writes variables, or what it has written is taken apart
+LIVE: "weakref.WeakValueDictionary[int, Variable]" = weakref.WeakValueDictionary()
 
 
 class _Creation(type):
@@ -38,7 +45,11 @@ class _Creation(type):
         create: Callable[..., Any] = super().__call__
         for creator in context.creators():
             create = _bound(creator, create)
-        return create(**kwargs)
+        stage = STAGE.get()
+        made = create(**kwargs) if stage is None else stage.create(create, kwargs)
+        if isinstance(made, Variable):
+            LIVE[id(made)] = made
+        return made
 
 
 def _bound(creator: context.Creator, following: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,9 +87,10 @@ class Variable(metaclass=_Creation):
         self._backend = context.backend()
         self._device = PLACEMENT.get() or host_device(self._backend)
         self._value = _initial(self, value, dtype)
-        if shape is not None and validate_shape and tuple(shape) != tuple(self._value.shape):
+        self._shape, self._dtype = tuple(self._value.shape), self._value.dtype
+        if shape is not None and validate_shape and tuple(shape) != self._shape:
             raise ValueError(
-                f"Variable() got an initial value of shape {tuple(self._value.shape)} and shape={tuple(shape)}; expected them "
+                f"Variable() got an initial value of shape {self._shape} and shape={tuple(shape)}; expected them "
                 f"to be equal. Leave out shape, or give it the value's."
             )
         self._name = name or "Variable"
@@ -86,6 +98,11 @@ class Variable(metaclass=_Creation):
         self._synchronization, self._aggregation = synchronization, aggregation
         self._strategy: StrategyBase | None = None
         self._container: Variable | None = None
+
+    own_copies = False  # whether each replica has a value of its own
+    owner: Any = None  # whose programs have the newest value in their own form
+    array: Any = None  # that form
+    settled = True  # whether the copies have the newest value too
 
     def belong(self, strategy: "StrategyBase", container: "Variable") -> None:
         """Remember in whose scope the variable was made, and which distributed variable it is a copy of."""
@@ -95,9 +112,9 @@ class Variable(metaclass=_Creation):
     distribute_strategy = property(lambda self: self._strategy)
     container = property(lambda self: self._container)
     name = property(lambda self: f"{self._name}:0")
-    shape = property(lambda self: tuple(self._value.shape))
-    dtype = property(lambda self: self._value.dtype)
-    ndim = property(lambda self: len(self._value.shape))
+    shape = property(lambda self: self._shape)
+    dtype = property(lambda self: self._dtype)
+    ndim = property(lambda self: len(self._shape))
     trainable = property(lambda self: self._trainable)
     synchronization = property(lambda self: self._synchronization)
     aggregation = property(lambda self: self._aggregation)
@@ -109,12 +126,15 @@ class Variable(metaclass=_Creation):
 
     def read_value(self) -> Any:
         """The present value; a replica gets it on its own device."""
+        stored = self.stored
+        if STAGE.get() is not None:
+            return stored
         if self._backend.staging():
             context.require_not_staged(f"The variable {self.name!r}")
         here = PLACEMENT.get()
         if here is None or here == self._device:
-            return self._value
-        return self._backend.copy(self._value, here)
+            return stored
+        return self._backend.copy(stored, here)
 
     def value(self) -> Any:
         """The same as `read_value`."""
@@ -122,7 +142,7 @@ class Variable(metaclass=_Creation):
 
     def numpy(self) -> Any:
         """The present value as a numpy array or scalar."""
-        return self._backend.get(self.read_value())[()]
+        return self.backend.get(self.read_value())[()]
 
     def assign(self, value: Any, use_locking: Any = None, name: Any = None, read_value: bool = True) -> Any:
         """Replace the value."""
@@ -143,17 +163,65 @@ class Variable(metaclass=_Creation):
 
     def computed(self, operation: Operation, operand: Any) -> Any:
         """What an operation makes of the value, computed where the variable lives."""
-        with placed(self._device), self._backend.on(self._device):
-            return operation(self._value, operand)
+        with placed(self._device), self.backend.on(self._device):
+            return operation(self.stored, operand)
+
+    @property
+    def backend(self) -> "Backend":
+        """What computes with the value: the variable's own backend, or that of the trace that the code is in."""
+        stage = STAGE.get()
+        return self._backend if stage is None else stage.backend
 
     @property
     def stored(self) -> Any:
         """The value where it lies, whatever device scope is active."""
-        return self._value
+        stage = STAGE.get()
+        if stage is not None:
+            return stage.read(self)
+        home = self if self._container is None else self._container
+        value = self._value
+        if value is None or not home.settled:
+            with WRITING:
+                if not home.settled:
+                    home.settle()
+                value = self._value
+        return value
+
+    @property
+    def copies(self) -> "tuple[Variable, ...]":
+        """The variables that make up this one, in the order of the devices they live on."""
+        return (self,)
+
+    @property
+    def all_copies(self) -> "tuple[Variable, ...]":
+        """The same, also in a trace."""
+        return (self,)
+
+    def lift(self, owner: Any, array: Any) -> None:
+        """Take what a compiled program has made as the newest value; it is taken apart when somebody asks."""
+        self.owner, self.array = owner, array
+        if self.settled:
+            self.settled = False
+            for one in self.all_copies:
+                one._value = None
+
+    def settle(self) -> None:
+        """Give each copy its part of what a compiled program has made."""
+        for one, part in zip(self.all_copies, self.owner.parts(self.array, self), strict=True):
+            one._value = part
+        self.settled = True
+
+    def whole(self, owner: Any) -> Any:
+        """The value in the form in which the programs of an owner take it."""
+        if self.owner is not owner:
+            self.array = owner.whole([one.stored for one in self.all_copies], self)
+            self.owner = owner
+        return self.array
 
     def operand(self, verb: str, value: Any) -> Any:
         """Convert what is to be written to a tensor beside the value, or say why it cannot be."""
-        context.require_no_trace(self._backend, f"{verb}() of {self.name!r}")
+        backend = self.backend
+        context.require_no_trace(backend, f"{verb}() of {self.name!r}")
         if isinstance(value, IndexedSlices) or verb.startswith("scatter"):
             return IndexedSlices.fitting(verb, value, self.shape, self.dtype)
         if isinstance(value, Variable):
@@ -163,17 +231,15 @@ class Variable(metaclass=_Creation):
                 f"{verb}() of {self.name!r} got a per-replica value; expected one tensor, because this variable has one copy. "
                 f"Combine it first, with strategy.reduce()."
             )
-        if isinstance(value, self._backend.tensor_type):
+        if isinstance(value, backend.tensor_type):
             if value.dtype != self.dtype:
                 raise ValueError(
                     f"{verb}() of {self.name!r} got a tensor of dtype {dtype_name(value.dtype)}; expected "
                     f"{dtype_name(self.dtype)}. Convert it with tf.cast()."
                 )
-            tensor = (
-                self._backend.copy(value, self._device) if self._backend.device_of(value) != self._device else value
-            )
+            tensor = backend.copy(value, self._device) if backend.device_of(value) != self._device else value
         else:
-            tensor = self._backend.put(convert.to_array(value, self.dtype), self._device)
+            tensor = backend.put(convert.to_array(value, self.dtype), self._device)
         if tuple(tensor.shape) != self.shape:
             raise ValueError(
                 f"{verb}() of {self.name!r} got a value of shape {tuple(tensor.shape)}; expected {self.shape}, the shape of the "
@@ -184,6 +250,15 @@ class Variable(metaclass=_Creation):
     def store(self, tensor: Any) -> None:
         """Take a tensor as the new value; it has the right shape and dtype."""
         assert (tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype)
+        stage = STAGE.get()
+        if stage is not None:
+            stage.write(self, tensor)
+            return
+        home = self if self._container is None else self._container
+        if home.owner is not None:
+            if not home.settled:
+                home.settle()  # the other copies keep what they have
+            home.owner = home.array = None
         self._value = self._backend.copy(tensor, self._device)
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
@@ -199,9 +274,12 @@ class Variable(metaclass=_Creation):
         return self.write("scatter_update", self._scattering(operator.setitem), sparse_delta)
 
     def _scattering(self, change: Callable[..., Any]) -> Operation:
-        backend = self._backend
+        backend = self.backend
 
         def operation(old: Any, slices: IndexedSlices) -> Any:
+            if STAGE.get() is not None:
+                at = old.at[slices.indices]  # JAX drops what is beyond the end; indices that are known were checked
+                return getattr(at, {np.add.at: "add", np.subtract.at: "subtract"}.get(change, "set"))(slices.values)
             array = backend.get(old)
             change(array, slices.indices, slices.values)
             return backend.put(array, backend.device_of(old))
@@ -210,8 +288,10 @@ class Variable(metaclass=_Creation):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
         clone: Any = object.__new__(type(self))
+        if not self.settled:
+            self.settle()
         clone.__dict__.update(self.__dict__)  # the value cannot be changed, so it is shared
-        memo[id(self)] = clone
+        memo[id(self)] = LIVE[id(clone)] = clone
         return clone
 
     def ref(self) -> "VariableReference":
@@ -219,7 +299,7 @@ class Variable(metaclass=_Creation):
         return VariableReference(self)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
-        return np.asarray(self._backend.get(self.read_value()), dtype=dtype)
+        return np.asarray(self.backend.get(self.read_value()), dtype=dtype)
 
     def __jax_array__(self) -> Any:
         return self.read_value()
@@ -244,116 +324,8 @@ class Variable(metaclass=_Creation):
     def __repr__(self) -> str:
         return (
             f"<tf.Variable {self.name!r} shape={self.shape} dtype={dtype_name(self.dtype)}, "
-            f"numpy={numpy_text(self._backend.get(self._value))}>"
+            f"numpy={numpy_text(self.backend.get(self.stored))}>"
         )
-
-
-class DistributedVariable(Variable):
-    """A variable whose copies a policy keeps in agreement."""
-
-    def __init__(self, strategy: "StrategyBase", copies: Sequence[Variable], policy: "type[Policy]") -> None:
-        self._strategy = strategy
-        self._container = None
-        self._values = tuple(copies)
-        self._policy = policy
-        first = self._values[0]
-        self._backend, self._name = first._backend, first._name
-        self._trainable, self._synchronization, self._aggregation = (
-            first.trainable,
-            first.synchronization,
-            first.aggregation,
-        )
-
-    shape = property(lambda self: self._values[0].shape)
-    dtype = property(lambda self: self._values[0].dtype)
-    ndim = property(lambda self: len(self.shape))
-
-    @property
-    def copies(self) -> tuple[Variable, ...]:
-        """The variables that make up this one, in the order of the devices they live on."""
-        return self._values
-
-    @property
-    def strategy(self) -> "StrategyBase":
-        """The strategy in whose scope the variable was made."""
-        assert self._strategy is not None
-        return self._strategy
-
-    @property
-    def device(self) -> str:
-        """The device of the replica's own copy, and of the first one elsewhere."""
-        return self._own().device
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
-        clone = super().__deepcopy__(memo)
-        assert isinstance(clone, DistributedVariable)
-        clone._values = tuple(copy.deepcopy(one, memo) for one in self._values)
-        for one in clone._values:
-            one.belong(self.strategy, clone)
-        return clone
-
-    def component(self, index: int) -> "DistributedVariable":
-        """The variable itself: it knows in which replica it is used."""
-        return self
-
-    def read_value(self) -> Any:
-        replica = self._replica()
-        if replica is not None or context.updating() is not None:
-            return self._own().read_value()
-        return self._policy.read_outside(self)
-
-    def write(self, verb: str, operation: Operation, value: Any) -> Any:
-        replica = self._replica(writing=verb)
-        index = context.updating()
-        if index is not None:
-            return self._own().write(verb, operation, value)
-        if replica is not None:
-            return self._policy.write_in_replica(self, replica, verb, operation, value)
-        self._policy.write_outside(self, verb, operation, value)
-        return self
-
-    def _replica(self, writing: str | None = None) -> context.ReplicaContext | None:
-        """The replica of this variable's strategy that the code is in."""
-        frame = context.current_frame()
-        if frame is None or frame.strategy is self._strategy:
-            return frame.replica if frame is not None else None
-        if writing is not None and context.has_strategy():
-            raise RuntimeError(
-                f"{writing}() of {self.name!r}, a variable of {self._strategy!r}, was called under {frame.strategy!r}; expected "
-                f"one strategy at a time. Leave that scope first, or make the variable in it."
-            )
-        return None
-
-    def _own(self) -> Variable:
-        replica, index = self._replica(), context.updating()
-        if replica is not None:
-            index = replica.local_index
-        return self._values[index if index is not None and index < len(self._values) else 0]
-
-    def __repr__(self) -> str:
-        return repr(self._values[0])
-
-
-class MirroredVariable(DistributedVariable, DistributedValues):
-    """One copy on every device, all equal: every write goes to all."""
-
-    def __repr__(self) -> str:
-        return DistributedValues.__repr__(self)
-
-    __str__ = __repr__
-
-
-class SyncOnReadVariable(DistributedVariable, DistributedValues):
-    """One copy on every device, each replica's own; reading outside combines them."""
-
-    def __repr__(self) -> str:
-        return DistributedValues.__repr__(self)
-
-    __str__ = __repr__
-
-
-class CentralVariable(DistributedVariable):
-    """One copy, on one device, for all replicas."""
 
 
 class VariableReference:

@@ -14,7 +14,9 @@ import numpy as np
 from refdist.backend import Tensors, device_counts
 from refdist.device import Device
 from refdist.enums import ReduceOp
+from refdist.layout import lay_out, pieces
 from refdist.tensor import Tensor, labelled, make
+from refdist.topology import mesh_shape
 
 _NOWHERE = contextlib.nullcontext()
 
@@ -28,6 +30,7 @@ class HostBackend:
 
     def __init__(self, **counts: Any) -> None:
         self._devices = device_counts(**counts)
+        self._mesh = mesh_shape(counts.get("tpus", 0))
         self.ledger: Any = None  # where the simulator records who got which sample
 
     def devices(self) -> tuple[Device, ...]:
@@ -59,9 +62,21 @@ class HostBackend:
         result = np.concatenate([np.asarray(tensor) for tensor in tensors], axis=axis)
         return labelled(result, destinations)
 
+    def tpu_mesh(self) -> np.ndarray[Any, Any]:
+        cores = [device for device in self._devices if device.kind == "TPU"]
+        return np.array(cores, object).reshape(self._mesh if cores else (0,))
+
+    def lay_out(self, tensor: Any, devices: Sequence[Device], partition: Sequence[int] | None) -> Any:
+        # What is being traced has no numbers yet, and lies nowhere.
+        return lay_out(tensor, devices, partition) if isinstance(tensor, Tensor) else tensor
+
+    def pieces(self, tensor: Tensor) -> tuple[tuple[Device, np.ndarray[Any, Any]], ...]:
+        return pieces(tensor, self.device_of(tensor))
+
     def for_task(self, job: str, task: int, tasks: int) -> "HostBackend":
         clone = copy.copy(self)
-        clone._devices = tuple(device.at(job, task) for device in self._devices)
+        # A worker has the devices of one machine; TPU hosts elsewhere are none of it.
+        clone._devices = tuple(device.at(job, task) for device in self._devices if device.job == self._devices[0].job)
         clone.__dict__.pop("default_strategy", None)
         return clone
 
@@ -71,6 +86,13 @@ class HostBackend:
 
     def staging(self) -> bool:
         return sys.modules.get("jax") is not None and _jax().staging()
+
+    def claimed(self, tensor: Tensor) -> Tensor:
+        """Take a tensor that a program has made as one of this backend's own."""
+        return tensor
+
+    def compiler(self, plan: Any) -> Any:
+        return importlib.import_module("refdist.backends.jax.staged").BatchCompiler(plan)
 
     def fold(self, tensors: Tensors) -> np.ndarray[Any, Any]:
         """Add tensors one after the other, each sum rounded to their dtype."""

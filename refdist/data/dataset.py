@@ -13,6 +13,7 @@ from refdist.data.position import Pass
 from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Skip, Stage
 from refdist.device import PLACEMENT
 from refdist.spec import TensorSpec, shapes_text, types_text
+from refdist.stage import leave_trace_for_data
 from refdist.tensor import make
 
 AUTOTUNE = -1
@@ -251,6 +252,7 @@ class Dataset:
         return (nest.map_structure(_scalar, element) for element in Pass(self.stage))
 
     def __iter__(self) -> "DatasetIterator":
+        leave_trace_for_data()
         return DatasetIterator(self)
 
     def __len__(self) -> int:
@@ -284,6 +286,7 @@ class DatasetIterator:
         return self
 
     def __next__(self) -> Any:
+        leave_trace_for_data()
         return nest.map_structure(to_tensor, next(self._pass))
 
     def state(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """DistributedDataset: what a dataset becomes when each replica takes its part of it."""
 
+import collections
 import dataclasses
 import itertools
 import math
@@ -21,8 +22,11 @@ from refdist.errors import OutOfRangeError
 from refdist.options import InputContext, InputOptions
 from refdist.plan import Plan
 from refdist.spec import PerReplicaSpec, TensorSpec, batched, unbatched
+from refdist.stage import leave_trace_for_data
 from refdist.tensor import make
 from refdist.values import PerReplica
+
+Step = tuple[Any, Sequence[range]]  # what the replicas get, and which samples that is
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +45,7 @@ class DistributedDataset:
         self._source = source
 
     def __iter__(self) -> "DistributedIterator":
+        leave_trace_for_data()
         return DistributedIterator(self._source)
 
     @property
@@ -65,16 +70,19 @@ class DistributedIterator:
         return self
 
     def __next__(self) -> Any:
+        leave_trace_for_data()
         return next(self._steps)
 
     def get_next(self) -> Any:
         """The next element, or an OutOfRangeError at the end."""
+        leave_trace_for_data()
         for element in self._steps:
             return element
         raise OutOfRangeError("The iterator is at its end; expected a further element. Make a new one with iter().")
 
     def get_next_as_optional(self) -> "Optional":
         """The next element in a box, which is empty at the end."""
+        leave_trace_for_data()
         return Optional(list(_first(self._steps)))
 
     def state(self) -> dict[str, Any]:
@@ -180,18 +188,17 @@ class Splitting:
 
     def steps(self, state: dict[str, Any] | None) -> "_Steps":
         """The elements of one loop."""
-        return _Steps(self._stage, state, self._cut)
+        return _Steps(Pass(self._stage, state), self._cut, self._placing.recorder(), ahead=self._share.replicas)
 
-    def _cut(self, elements: Pass) -> Iterator[Any]:
+    def _cut(self, elements: Pass) -> Iterator[Step]:
         progress = elements.progress
-        local, record, seen = len(self._placing.plan.devices), self._placing.recorder(), elements.consumed
+        local, seen = len(self._placing.plan.devices), elements.consumed
         progress.before = elements.state() if self._share.pipelines > 1 else None
         for batch in elements:
             size = _size(batch) if self._share.replicas > 1 else elements.consumed - seen
             first, seen = seen, seen + size
             if self._share.replicas == 1:
-                record([range(first, seen)])
-                yield self._placing.place([batch])
+                yield self._placing.place([batch]), [range(first, seen)]
                 continue
             if self._even and size % self._share.replicas:
                 raise ValueError(
@@ -204,8 +211,8 @@ class Splitting:
                 if number < progress.skip:
                     continue
                 progress.done, progress.complete = number + 1, number + 1 == len(pieces)
-                record([range(first + start, first + stop) for start, stop in step])
-                yield self._placing.place([_piece(batch, start, stop) for start, stop in step])
+                samples = [range(first + start, first + stop) for start, stop in step]
+                yield self._placing.place([_piece(batch, start, stop) for start, stop in step]), samples
             progress.skip = 0
             progress.before = elements.state() if self._share.pipelines > 1 else None
 
@@ -240,10 +247,11 @@ class Dealing:
 
     def steps(self, state: dict[str, Any] | None) -> "_Steps":
         """The elements of one loop."""
-        return _Steps(self._stage, state, self._dealt)
+        ahead = len(self._placing.plan.devices)
+        return _Steps(Pass(self._stage, state), self._dealt, self._placing.recorder(), ahead=ahead)
 
-    def _dealt(self, elements: Pass) -> Iterator[Any]:
-        local, record, before = len(self._placing.plan.devices), self._placing.recorder(), elements.consumed
+    def _dealt(self, elements: Pass) -> Iterator[Step]:
+        local, before = len(self._placing.plan.devices), elements.consumed
         hand: list[Any] = []
         samples: list[range] = []
         for element in elements:
@@ -251,42 +259,65 @@ class Dealing:
             samples.append(range(before, elements.consumed))
             before = elements.consumed
             if len(hand) == local:
-                record(samples)
-                yield self._placing.place(hand)
+                yield self._placing.place(hand), samples
                 hand, samples = [], []
         if hand:
             missing = local - len(hand)
-            record([*samples, *[range(before, before)] * missing])
-            yield self._placing.place([*hand, *[nest.map_structure(_emptied, hand[0])] * missing])
+            filled = [*hand, *[nest.map_structure(_emptied, hand[0])] * missing]
+            yield self._placing.place(filled), [*samples, *[range(before, before)] * missing]
 
 
 class _Steps:
-    """The steps of one loop, over a pass that knows its position."""
+    """The steps of one loop, some of them read and placed ahead of the loop; it knows the position of the loop itself."""
 
-    def __init__(self, stage: Stage, state: dict[str, Any] | None, arrange: Callable[[Pass], Iterator[Any]]) -> None:
-        self._pass = Pass(stage, state)
-        self._arranged = arrange(self._pass)
-        self._failure: Exception | None = None
+    def __init__(
+        self,
+        elements: Pass,
+        arrange: Callable[[Pass], Iterator[Step]],
+        record: Callable[[Sequence[range]], None],
+        ahead: int,
+    ) -> None:
+        self._pass, self._record, self._ahead = elements, record, ahead
+        self._position = self._read_position()
+        self._arranged = arrange(elements)
+        self._ready: collections.deque[tuple[Step, Any]] = collections.deque()
+        self._end: Exception | None = None  # what comes after the steps that are ready: StopIteration, or a failure
 
     def __iter__(self) -> "_Steps":
         return self
 
     def __next__(self) -> Any:
-        if self._failure is not None:
-            raise self._failure
+        while self._end is None and len(self._ready) <= self._ahead:
+            self._pull()
+        if not self._ready:
+            assert self._end is not None
+            raise self._end
+        (element, samples), self._position = self._ready.popleft()
+        self._record(samples)
+        return element
+
+    def _pull(self) -> None:
         try:
-            return next(self._arranged)
-        except StopIteration:
-            raise
+            self._ready.append((next(self._arranged), self._read_position()))
+        except StopIteration as end:
+            self._end = end
         except Exception as error:
-            self._failure = error
-            raise
+            self._end = error
 
     def state(self) -> dict[str, Any]:
+        if isinstance(self._position, Exception):
+            raise self._position
+        return self._position
+
+    def _read_position(self) -> Any:
+        """The position after the last step that was read, or the reason why there is none."""
         progress = self._pass.progress
-        if progress.complete or progress.before is None:
-            return self._pass.state()
-        return {**progress.before, "step": progress.done}
+        try:
+            if progress.complete or progress.before is None:
+                return self._pass.state()
+            return {**progress.before, "step": progress.done}
+        except ValueError as error:
+            return error
 
 
 def stage_of(dataset: Any) -> tuple[Stage, Options]:

@@ -24,6 +24,7 @@ from refdist.strategies.default import default_strategy
 from refdist.strategies.mirrored import MirroredStrategy
 from refdist.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
 from refdist.strategies.one_device import OneDeviceStrategy
+from refdist.strategies.tpu import TPUStrategy
 from refdist.strategy import Strategy, experimental_set_strategy
 from refdist.values import DistributedValues
 
@@ -47,6 +48,7 @@ __all__ = [
     "RunOptions",
     "Strategy",
     "StrategyExtended",
+    "TPUStrategy",
     "ValueContext",
     "cluster_resolver",
     "experimental",

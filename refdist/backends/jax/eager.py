@@ -12,9 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from refdist.backend import Tensors
+from refdist.backends.jax.layout import constrained, sharding
+from refdist.backends.jax.staged import MeshCompiler
 from refdist.backends.jax.tracing import staging, tracing
 from refdist.device import Device, resolve
 from refdist.enums import ReduceOp
+from refdist.topology import mesh_shape
 
 _KINDS = {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
 
@@ -37,6 +40,7 @@ class JaxBackend:
             found += jax.devices()
         self._real = {Device(f"{_KINDS[d.platform]}:{i}"): d for i, d in _numbered(found)}
         self._names = {device: name for name, device in self._real.items()}
+        self._groups: set[tuple[Any, ...]] = set()  # the logical devices of replicas whose tensors were laid out
         self._home: Any = None  # where what nobody places goes; None lets JAX decide
 
     def devices(self) -> tuple[Device, ...]:
@@ -67,7 +71,10 @@ class JaxBackend:
         return np.array(tensor, copy=True)
 
     def device_of(self, tensor: jax.Array) -> Device:
-        found = [self._names.get(device) for device in tensor.devices()]
+        devices = tensor.devices()
+        if len(devices) > 1 and (group := tuple(shard.device for shard in tensor.addressable_shards)) in self._groups:
+            return self._names[group[0]]
+        found = [self._names.get(device) for device in devices]
         if len(found) != 1 or found[0] is None:
             raise ValueError(
                 f"An array lies on {sorted(map(str, tensor.devices()))}; expected one of the devices of this backend: "
@@ -88,6 +95,24 @@ class JaxBackend:
         joined = jnp.concatenate([self.copy(tensor, destinations[0]) for tensor in tensors], axis=axis)
         return [self.copy(joined, device) for device in destinations]
 
+    def tpu_mesh(self) -> np.ndarray[Any, Any]:
+        cores = [name for name in self._real if name.kind == "TPU"]
+        # Where there is no TPU, the processors of this machine play the cores.
+        cores = cores or [name for name in self._real if name.kind == "CPU"]
+        return np.array(cores, object).reshape(mesh_shape(len(cores)))
+
+    def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
+        if isinstance(tensor, jax.core.Tracer):  # pyright: ignore[reportAttributeAccessIssue]
+            return constrained(tensor, len(devices), partition)
+        if len(devices) == 1:
+            return self.copy(tensor, devices[0])
+        group = tuple(self._device(device) for device in devices)
+        self._groups.add(group)
+        return jax.device_put(tensor, sharding(group, partition))
+
+    def pieces(self, tensor: jax.Array) -> tuple[tuple[Device, np.ndarray[Any, Any]], ...]:
+        return tuple((self._names[shard.device], np.array(shard.data)) for shard in tensor.addressable_shards)
+
     def for_task(self, job: str, task: int, tasks: int) -> "JaxBackend":
         share = len(self._real) // tasks
         if share == 0:
@@ -104,6 +129,17 @@ class JaxBackend:
         clone._home = real[0][1]
         clone.__dict__.pop("default_strategy", None)
         return clone
+
+    def require_exact(self, value: Any) -> None:
+        """Raise where JAX would silently cut a value to 32 bits."""
+        _require_exact(value)
+
+    def real_device(self, device: Device) -> Any:
+        """JAX's own object for a device."""
+        return self._device(device)
+
+    def compiler(self, plan: Any) -> Any:
+        return MeshCompiler(plan)
 
     def tracing(self) -> bool:
         return tracing()
@@ -133,7 +169,12 @@ def _sum(tensors: list[jax.Array]) -> jax.Array:
 @jax.jit
 def _mean(tensors: list[jax.Array]) -> jax.Array:
     total = functools.reduce(jnp.add, tensors)
-    return total / len(tensors)
+    # A mean of integers is as wide as JAX allows; its own division would take 32 bits.
+    return (
+        total.astype(jax.dtypes.canonicalize_dtype(float)) / len(tensors)
+        if total.dtype.kind in "iu"
+        else total / len(tensors)
+    )
 
 
 def _numbered(devices: Sequence[Any]) -> list[tuple[int, Any]]:

@@ -1,23 +1,37 @@
 """Whether JAX is in the middle of a trace."""
 
+import itertools
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import jax
+from jax._src.core import extend_axis_env_nd  # pyright: ignore
 from jax.extend.core import get_opaque_trace_state  # pyright: ignore
 
 
-def _state() -> object:
+def trace_state() -> object:
+    """Which traces are open; compares equal in the same ones."""
     return get_opaque_trace_state(convention="flax")  # pyright: ignore
 
 
+_NUMBERS = itertools.count()
+
 # Traces are open in one thread, so a new thread knows what it looks like outside of them.
 with ThreadPoolExecutor(1) as _executor:
-    _OUTSIDE = _executor.submit(_state).result()
+    _OUTSIDE = _executor.submit(trace_state).result()
+
+
+@contextmanager
+def renewed() -> Generator[None]:
+    """Be in a trace that no cache of JAX has seen: it is told from all others by the name of an axis."""
+    with extend_axis_env_nd([(("trace", next(_NUMBERS)), 1)]):
+        yield
 
 
 def tracing() -> bool:
     """Say whether the code runs inside jit, grad, vmap, scan or the like."""
-    return bool(_state() != _OUTSIDE)
+    return bool(trace_state() != _OUTSIDE)
 
 
 def staging() -> bool:

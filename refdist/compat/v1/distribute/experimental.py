@@ -2,5 +2,6 @@
 
 from refdist.surface_v1 import CentralStorageStrategyV1 as CentralStorageStrategy
 from refdist.surface_v1 import MultiWorkerMirroredStrategyV1 as MultiWorkerMirroredStrategy
+from refdist.surface_v1 import TPUStrategyV1 as TPUStrategy
 
-__all__ = ["CentralStorageStrategy", "MultiWorkerMirroredStrategy"]
+__all__ = ["CentralStorageStrategy", "MultiWorkerMirroredStrategy", "TPUStrategy"]

@@ -1,0 +1,286 @@
+"""One compiled program of a function: what it takes, what it changes, and what it returns."""
+
+import os
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import optree
+
+from refdist import context, nest
+from refdist.arguments import require_count
+from refdist.convert import to_array
+from refdist.signatures import Kinds
+from refdist.staged import StagedExtended
+from refdist.strategy import StrategyBase
+from refdist.tensor import Tensor
+from refdist.trace import Handed, Local, Tracing, handed
+from refdist.values import DistributedValues, PerReplica, Whole
+from refdist.variables import LIVE, WRITING, Variable, current_value
+
+_OWN = os.path.dirname(__file__)
+_NUMBERS = (bool, int, float, complex, str, bytes)
+
+
+class _Output:
+    """Where a leaf of the result comes from."""
+
+    def __init__(self, place: int, each: bool, spec: Any) -> None:
+        self.place, self.each, self.spec = place, each, spec
+
+
+class Program:
+    """Runs a compiled program on the arguments of a call and on the variables that it uses."""
+
+    def __init__(
+        self,
+        compiler: Any,
+        compiled: Callable[..., Sequence[Any]],
+        takes: Sequence[tuple[int, bool]],
+        reads: Sequence[Variable],
+        writes: Sequence[tuple[int, Variable]],
+        checked: Sequence[str],
+        result: Any,
+        wide: bool,
+        charge: Callable[[], None] | None = None,
+    ) -> None:
+        self._charge = charge
+        self._compiler, self._compiled, self._takes = compiler, compiled, tuple(takes)
+        self._reads, self._writes, self._checked = tuple(reads), tuple(writes), tuple(checked)
+        self._leaves, self._shape = optree.tree_flatten(result, none_is_leaf=True)
+        self._wide = compiler.exact and wide
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        if self._writes:
+            with WRITING:  # from the values read to the values written nobody else writes
+                outputs = self._outputs(leaves)
+                compiler = self._compiler
+                for place, variable in self._writes:
+                    if variable.settled or variable.owner is not compiler:
+                        variable.lift(compiler, outputs[place])
+                    else:
+                        variable.array = outputs[place]
+        else:
+            outputs = self._outputs(leaves)
+        if self._charge is not None:
+            self._charge()
+        results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
+        return optree.tree_unflatten(self._shape, results)
+
+    def _outputs(self, leaves: Sequence[Any]) -> Sequence[Any]:
+        values = self._values(leaves)
+        if self._wide:
+            with self._compiler.widened(True):
+                outputs = self._compiled(*values)
+        else:
+            outputs = self._compiled(*values)
+        if self._reads and outputs and isinstance(outputs[0], self._compiler.tracer_type):
+            raise RuntimeError(
+                "A function that uses variables was called inside a transformation of JAX (jit, grad, vmap or scan); expected a "
+                "call outside, because the variables would be frozen into that. Call it there, or pass the values as arguments."
+            )
+        if self._checked:
+            self._require_equal(outputs[-1])
+        return outputs
+
+    def text(self, leaves: Sequence[Any], stage: str) -> str:
+        """The program as the compiler has it, before or after it was optimised."""
+        with self._compiler.widened(self._wide):
+            return self._compiler.text(self._compiled, self._values(leaves), optimised=stage.startswith("optimized"))
+
+    def _values(self, leaves: Sequence[Any]) -> list[Any]:
+        compiler = self._compiler
+        values = [leaves[p].whole(compiler) if each else compiler.lift(leaves[p]) for p, each in self._takes]
+        # Mostly a variable has what the last run of a program has left; asking it for that costs more than looking.
+        values += [v.array if v.owner is compiler else v.whole(compiler) for v in self._reads]
+        return values
+
+    def _result(self, leaf: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        if type(leaf) is _Output:
+            array = outputs[leaf.place]
+            if leaf.each:
+                return PerReplica.of_whole(Whole(self._compiler, array, leaf.spec))
+            return self._compiler.lower(array)
+        return inputs[leaf.place] if isinstance(leaf, Handed) else leaf
+
+    def _require_equal(self, flags: Any) -> None:
+        equal = [bool(flag) for flag in self._compiler.lower(flags)]
+        for name, same in zip(self._checked, equal, strict=True):
+            if not same:
+                raise ValueError(
+                    f"{name} got different values on different replicas; expected equal ones, because there is one value for all. "
+                    f"Combine them first with all_reduce(), or pass aggregation=... when you make the variable. Nothing was "
+                    f"written."
+                )
+
+
+def traced(
+    strategy: StrategyBase,
+    on: StrategyBase | None,
+    fn: Callable[..., Any],
+    leaves: Sequence[Any],
+    shape: Any,
+    kinds: Kinds,
+    *,
+    wide: bool,
+    once: bool,
+) -> tuple[Program | None, list[Variable]]:
+    """Call a body to write a program; where it makes variables, they are returned and the program is not finished."""
+    compiler = strategy.extended.compiler()
+    stage = Tracing(compiler, strategy, StagedExtended, once=once or strategy.extended.plan.traces_once, wide=wide)
+    backend = strategy.extended.backend
+    variables = [
+        v for v in list(LIVE.values()) if v.backend is backend and v.container is None and v.dtype.kind not in "OSU"
+    ]
+    several = compiler.count > 1
+    known = [place for place in kinds.each if leaves[place].count == compiler.count]
+    if on is not None and len(known) < len(kinds.each):
+        require_count(next(leaves[place] for place in kinds.each if place not in known), compiler.count)
+    takes = [(place, False) for place in kinds.tensors] + [(place, True) for place in known]
+    specs = [_spec(leaves[place]) for place, _ in takes] + [(v.shape, v.dtype) for v in variables]
+    inputs = [each and several for _, each in takes] + [v.own_copies and several for v in variables]
+    found: dict[str, Any] = {}
+
+    def body(*values: Any) -> tuple[list[Any], list[bool]]:
+        given = list(leaves)
+        for place in [*kinds.text, *kinds.each]:
+            given[place] = handed(place, leaves[place])
+        for (place, each), value in zip(takes, values, strict=False):
+            given[place] = (Local(stage, value) if several else PerReplica([value])) if each else value
+        own = {id(v.copies[0]): value for v, value in zip(variables, values[len(takes) :], strict=True)}
+        stage.values.update(own)
+        args, kwargs = (tuple(given), {}) if shape is None else optree.tree_unflatten(shape, given)
+        with stage.entered():
+            try:
+                result = fn(*args, **kwargs) if on is None else on.extended.run(on, fn, args, kwargs)
+                result, outputs, each = _outputs(stage, nest.map_structure(returned, result))
+            except BaseException as error:
+                found["error"] = error
+                raise
+        changed = [v for v in variables if stage.values[id(v.copies[0])] is not own[id(v.copies[0])]]
+        compared = {key: value for key, value in stage.values.items() if isinstance(key, tuple)}
+        found.update(result=result, changed=changed, compared=[key[0] for key in compared])
+        new = [stage.values[id(v.copies[0])] for v in changed]
+        return [*outputs, *new, *compared.values()], [*each, *(v.own_copies and several for v in changed)]
+
+    try:
+        with compiler.widened(compiler.exact and wide):
+            written = compiler.trace(body, specs, inputs)
+    except BaseException:
+        error = found.get("error")
+        if error is None:
+            raise
+        explain(error, fn)
+        _forget_frames(error)
+        raise error from error.__cause__
+    if stage.created:
+        return None, stage.created
+    first = len(written.outputs) - len(found["changed"])
+    writes = [(first + number, v) for number, v in enumerate(found["changed"])]
+    names = [*(f"assign() of {v.name!r}" for v in found["changed"]), *found["compared"]]
+    checked = [names[i - first] if i >= first else "The result of the function" for i in written.differing]
+    program = Program(
+        compiler,
+        compiler.compile(written),
+        [takes[i] for i in written.used if i < len(takes)],
+        [variables[i - len(takes)] for i in written.used if i >= len(takes)],
+        writes,
+        checked,
+        found["result"],
+        wide,
+        compiler.charge(written),
+    )
+    return program, []
+
+
+def _spec(leaf: Any) -> Any:
+    return leaf.spec if isinstance(leaf, DistributedValues) else (tuple(leaf.shape), leaf.dtype)
+
+
+def returned(leaf: Any) -> Any:
+    """What a leaf becomes when it leaves a function in a trace: variables their values, Python numbers tensors."""
+    leaf = current_value(leaf)
+    if isinstance(leaf, (str, bytes)) or (not isinstance(leaf, (*_NUMBERS, Tensor)) and not _array(leaf)):
+        return leaf
+    return context.backend().put(to_array(leaf), None)
+
+
+def _array(leaf: Any) -> bool:
+    return hasattr(leaf, "__array__") and not hasattr(leaf, "aval") and not isinstance(leaf, DistributedValues)
+
+
+def converted(result: Any) -> Any:
+    """What a function that ran in Python returns: variables as their values, Python values as tensors."""
+
+    def one(leaf: Any) -> Any:
+        if isinstance(leaf, DistributedValues) and not isinstance(leaf, Variable):
+            plain = any(isinstance(value, _NUMBERS) for value in leaf.values)
+            return type(leaf)([one(value) for value in leaf.values]) if plain else leaf
+        leaf = current_value(leaf)
+        return context.backend().put(to_array(leaf), None) if isinstance(leaf, _NUMBERS) else leaf
+
+    return nest.map_structure(one, result)
+
+
+def _outputs(stage: Tracing, result: Any) -> tuple[Any, list[Any], list[bool]]:
+    """Take the tensors out of a result, and leave in their places where they are."""
+    outputs: list[Any] = []
+    each: list[bool] = []
+
+    def one(leaf: Any) -> Any:
+        if isinstance(leaf, DistributedValues) and not isinstance(leaf, Variable):
+            if isinstance(leaf, Handed):
+                return leaf
+            if stage.count == 1:
+                return one(returned(leaf.values[0]))
+            if not isinstance(leaf, Local) and all(v is None or isinstance(v, (str, bytes)) for v in leaf.values):
+                return leaf
+            twin = stage.extended(stage.strategy)
+            tensor, own = twin.tensor(leaf.own if isinstance(leaf, Local) else twin.own_of(leaf), None), True
+        elif isinstance(leaf, stage.backend.tensor_type):
+            tensor, own = leaf, False
+        else:
+            return leaf
+        outputs.append(tensor)
+        each.append(own)
+        return _Output(len(outputs) - 1, own, (tuple(tensor.shape), tensor.dtype))
+
+    return nest.map_structure(one, result), outputs, each
+
+
+_UNTRACEABLE = {
+    "ConcretizationTypeError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+}
+_ADVICE = (
+    "the value of a tensor was asked for, which is not known before the program runs. Use jnp.where or lax.cond in place of `if`, "
+    "lax.fori_loop in place of a loop over a tensor's value, and jax.numpy in place of numpy; or take @tf.function away"
+)
+
+
+def explain(error: BaseException, fn: Callable[..., Any]) -> None:
+    """Say where in the user's code a body could not be traced, and what to do."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    if not isinstance(error, Exception) or not kinds & _UNTRACEABLE:
+        return
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _users(frame.filename)]
+    if frames:
+        last, name = frames[-1], getattr(fn, "__qualname__", repr(fn))
+        error.add_note(
+            f"The function {name} could not be traced at {last.filename}:{last.lineno}, in {last.name}: {_ADVICE}."
+        )
+
+
+def _forget_frames(error: BaseException) -> None:
+    """Take away what JAX says of frames that it has hidden: they are here, because the error is raised anew."""
+    notes = getattr(error, "__notes__", None)
+    if notes:
+        notes[:] = [note for note in notes if "JAX has removed its internal frames" not in note]
+
+
+def _users(filename: str) -> bool:
+    return not filename.startswith((_OWN, "<")) and not any(
+        f"/{name}/" in filename for name in ("jax", "numpy", "optree")
+    )

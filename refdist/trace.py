@@ -1,0 +1,215 @@
+"""A trace of a function: the values that variables have in it, and what stands for the values of all replicas."""
+
+import contextlib
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+from refdist.context import current_frame
+from refdist.lockstep import Meeting
+from refdist.stage import STAGE, NeedsWide
+from refdist.values import DistributedValues, PerReplica
+from refdist.variables import LIVE, Variable
+
+if TYPE_CHECKING:
+    from refdist.strategy import StrategyBase
+
+MOST_TRACES = 64  # beyond this many replicas a body is traced once for all
+
+
+class OtherStrategy(BaseException):
+    """Ends a trace that turns out to be about another strategy than was assumed."""
+
+    def __init__(self, strategy: "StrategyBase") -> None:
+        super().__init__()
+        self.strategy = strategy
+
+
+class UnevenReplicas(BaseException):
+    """Ends a trace in which the replicas have values of different shapes, which one program cannot hold."""
+
+
+class Local(PerReplica):
+    """One tensor that stands for every replica's own."""
+
+    def __init__(self, stage: "Tracing", own: Any) -> None:
+        self._stage, self.own = stage, own
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        if STAGE.get() is not self._stage:
+            raise RuntimeError(
+                "A per-replica value of a function was used after the function had been traced; expected it to be used inside. "
+                "Return it from the function."
+            )
+        return tuple(self._stage.compiler.everyones(self.own))
+
+    def component(self, index: int) -> Any:
+        return self.own
+
+
+class Handed:
+    """An argument that the program has no use for, such as text: it can only be handed on."""
+
+    def __init__(self, place: int, leaf: Any) -> None:
+        self.place = place
+        kind: Any = leaf.spec if isinstance(leaf, DistributedValues) else (leaf.shape, leaf.dtype)
+        self.shape, self.dtype = kind
+
+
+class HandedValues(Handed, PerReplica):
+    """The same with a component for each replica of a strategy, which may not be known yet."""
+
+    @property
+    def spec(self) -> Any:
+        return self.shape, self.dtype
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        raise ValueError(
+            "The components of a per-replica value were asked for in a function; expected a value of tensors, and a strategy that "
+            "takes it. Pass the value to strategy.run(), or to strategy.experimental_local_results()."
+        )
+
+    def component(self, index: int) -> Any:
+        return self
+
+
+def handed(place: int, leaf: Any) -> Handed:
+    """What stands for an argument that is not an input of the program."""
+    return (HandedValues if isinstance(leaf, DistributedValues) else Handed)(place, leaf)
+
+
+class Tracing:
+    """One trace of a function: the values that variables have in it, and the strategy that it is about."""
+
+    def __init__(self, compiler: Any, strategy: "StrategyBase", twin: Any, *, once: bool, wide: bool) -> None:
+        self.compiler, self.strategy, self.backend = compiler, strategy, compiler.tracers
+        self.count, self.wide = compiler.count, wide
+        self.once = once or self.count > MOST_TRACES  # one trace for all replicas, with a symbolic number
+        self.values: dict[Any, Any] = {}  # by id of the first copy; and what is to be compared, by what it is
+        self.created: list[Variable] = []
+        self.meetings: list[Meeting] = []
+        self._twin, self._twins = twin, dict[int, Any]()
+        self._state: object = None
+        self._seen_inside: set[int] = set()  # variables read inside transformations of JAX, which may remember them
+        self._contexts = contextlib.ExitStack()
+        self.runs = 0
+
+    def extended(self, strategy: "StrategyBase") -> Any:
+        real, about = strategy._extended, self.strategy._extended  # pyright: ignore[reportPrivateUsage]
+        if real is not about and real.plan.name != "default":
+            raise OtherStrategy(strategy)
+        twin = self._twins.get(id(real))
+        if twin is None:
+            twin = self._twins[id(real)] = self._twin(self, real, self.count if real is about else 1)
+            twin.bind(strategy)
+        return twin
+
+    @contextlib.contextmanager
+    def entered(self) -> Generator[None]:
+        """Be in this trace; also in the smaller one of each replica."""
+        before, self._state = self._state, self.compiler.state()
+        token, contexts, self._contexts = STAGE.set(self), self._contexts, contextlib.ExitStack()
+        try:
+            with self._contexts:
+                yield
+        finally:
+            self._contexts = contexts
+            STAGE.reset(token)
+            self._state = before
+
+    def read(self, variable: Variable) -> Any:
+        home = variable.container if variable.container is not None else variable
+        self.require_wide(home.dtype)
+        value = self.values.get(id(home.copies[0]))
+        if value is None:
+            return self._unknown(home)
+        if self.compiler.state() != self._state:
+            self._seen_inside.add(id(home.copies[0]))
+        if home.own_copies and variable is not home.copies[0] and self.count > 1:
+            index = next(i for i, copy in enumerate(home.all_copies) if copy is variable)
+            return self.compiler.everyones(value)[index]
+        return value
+
+    def require_wide(self, dtype: Any) -> None:
+        """Begin the trace again with room for 64 bits, where a dtype needs it and numbers must be exact."""
+        if dtype.itemsize == 8 and dtype.kind in "iuf" and self.compiler.exact and not self.wide:
+            raise NeedsWide
+
+    def _unknown(self, home: Variable) -> Any:
+        if any(home is made for made in self.created):
+            with self._left():  # this trace is thrown away, because the program has to take the variable as an input
+                return self.backend.put(home.copies[0].backend.get(home.copies[0].stored), None)
+        raise ValueError(
+            f"The variable {home.name!r} was used in a function for {self.strategy!r}; expected one whose value a compiled "
+            f"program can take, of the same backend. Make it under the backend of the strategy, and keep text out of it."
+        )
+
+    def write(self, variable: Variable, tensor: Any) -> None:
+        if self.compiler.state() != self._state:
+            raise RuntimeError(
+                f"The variable {variable.name!r} was written inside a transformation of JAX (grad, vmap, scan or jit); expected a "
+                f"write in the function itself. Return the new value from the transformed function, and assign it there."
+            )
+        home = variable.container if variable.container is not None else variable
+        frame = current_frame()
+        in_replica = frame is not None and frame.replica is not None and frame.strategy is self.strategy
+        if in_replica and self.count > 1 and home.distribute_strategy is None:
+            raise RuntimeError(
+                f"The variable {variable.name!r}, made outside of every scope, was written in a replica of a function; expected a "
+                f"variable of the strategy, because one program cannot write it once for each replica. Make it in "
+                f"`with strategy.scope():`."
+            )
+        first = home.all_copies[0]
+        if variable is not first:
+            tensor = self._of_another_copy(home, variable, tensor)
+        if id(first) in self._seen_inside:
+            self._contexts.enter_context(self.compiler.renewed())  # so that no cache of JAX knows the value from before
+        self.values[id(first)] = tensor
+
+    def _of_another_copy(self, home: Variable, variable: Variable, tensor: Any) -> Any:
+        if not home.own_copies:
+            raise RuntimeError(
+                f"One copy of the mirrored variable {home.name!r} was written by itself in a function; expected all of them to be. "
+                f"Write the variable, or use extended.update()."
+            )
+        number = next(index for index, copy in enumerate(home.all_copies) if copy is variable)
+        return self.compiler.where_own(number, tensor, self.values[id(home.all_copies[0])])
+
+    def compare(self, variable: Variable, verb: str, tensor: Any) -> None:
+        """Let the program compare, when it runs, what all replicas write, where it has to be equal."""
+        self.values[(f"{verb}() of {variable.name!r}", self.runs, len(self.meetings))] = tensor
+
+    def require_outside(self, what: str) -> None:
+        """Raise inside a transformation of JAX, of which what replicas do together cannot be a part."""
+        if self.compiler.state() != self._state:
+            raise RuntimeError(
+                f"{what} was called inside a transformation of JAX (grad, vmap, scan or jit); expected a call in the function "
+                f"itself. Transform inside the replicas' function, or outside of the tf.function."
+            )
+
+    def create(self, make: Callable[..., Any], kwargs: dict[str, Any]) -> Variable:
+        if self.compiler.traced(kwargs.get("initial_value")):
+            raise ValueError(
+                f"Variable() got the initial value {kwargs['initial_value']!r} in a function; expected one that is known before "
+                f"the program runs, because the variable is made only once. Pass numbers, arrays, or a function that makes them."
+            )
+        with self._left():
+            made = make(**kwargs)
+        if isinstance(made, Variable) and not any(made is other for other in self.created) and id(made) not in LIVE:
+            self.created.append(made)
+        return made
+
+    @contextlib.contextmanager
+    def _left(self) -> Generator[None]:
+        """Be outside of the trace for a while."""
+        token = STAGE.set(None)
+        try:
+            with self.compiler.outside():
+                yield
+        finally:
+            STAGE.reset(token)
+
+    def per_replica(self, own: Any) -> Any:
+        """A tensor of the replica, as code outside of the replicas sees it."""
+        return own if self.count == 1 else Local(self, own)
