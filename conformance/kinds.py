@@ -1,10 +1,22 @@
 """How to build each kind of strategy, in documented names only."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Builder = Callable[[Any, list[str]], Any]
 """Takes the documented namespace and the names of the replica devices."""
+
+
+def tpu_strategy(tf: Any, replicas: int, computation_shape: Sequence[int] = (1, 1, 1, 1)) -> Any:
+    """Build a TPUStrategy as the pages do it, each replica with a block of cores of this shape."""
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
+    tf.config.experimental_connect_to_cluster(resolver)
+    topology = tf.tpu.experimental.initialize_tpu_system(resolver)
+    assignment = tf.tpu.experimental.DeviceAssignment.build(
+        topology, computation_shape=list(computation_shape), num_replicas=replicas
+    )
+    return tf.distribute.TPUStrategy(resolver, experimental_device_assignment=assignment)
+
 
 BUILDERS: Mapping[str, Builder] = {
     "Default": lambda tf, _: tf.distribute.get_strategy(),
@@ -18,6 +30,7 @@ BUILDERS: Mapping[str, Builder] = {
     "CentralStorage.v1": lambda tf, names: tf.compat.v1.distribute.experimental.CentralStorageStrategy(
         compute_devices=names, parameter_device="CPU:0"
     ),
+    "TPU": lambda tf, names: tpu_strategy(tf, len(names)),
 }
 
 ONE_REPLICA = frozenset({"Default", "OneDevice", "OneDevice.v1"})

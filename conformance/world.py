@@ -10,7 +10,7 @@ import numpy.typing as npt
 from conformance.catalogue import KINDS, Behavior
 from conformance.expectations import Expectations, Unsupported
 from conformance.implementations import Implementation
-from conformance.kinds import BUILDERS, ONE_REPLICA
+from conformance.kinds import BUILDERS, ONE_REPLICA, tpu_strategy
 
 
 class World(Expectations):
@@ -25,6 +25,7 @@ class World(Expectations):
         self._implementation = implementation
         self._gpus = implementation.gpus
         self._cpus = implementation.cpus
+        self._tpus = implementation.tpus
 
     def strategy(self, kind: str = "Mirrored", replicas: int | None = None) -> Any:
         """Build a strategy; without a count it has as many replicas as the check was asked to use."""
@@ -36,7 +37,13 @@ class World(Expectations):
             raise Unsupported(f"has no {kind} strategy that can be built here")
         count = 1 if kind in ONE_REPLICA else replicas or self.replicas
         self.built = f"{kind} with {count} replica{'s' * (count > 1)}"
-        return BUILDERS[kind](self.tf, self.names(count))
+        return BUILDERS[kind](self.tf, self._cores(count) if kind == "TPU" else self.names(count))
+
+    def tpu(self, replicas: int, logical: int) -> Any:
+        """Build a TPU strategy whose replicas have 1, 2, 4 or 8 logical devices each."""
+        self._cores(replicas * logical)
+        self.built = f"TPU with {replicas} replica{'s' * (replicas > 1)} of {logical} logical devices"
+        return tpu_strategy(self.tf, replicas, COMPUTATION_SHAPES[logical])
 
     def each(self, *kinds: str) -> Iterator[Any]:
         """Build one strategy after another: of these kinds, or else of those that the behavior applies to.
@@ -57,6 +64,15 @@ class World(Expectations):
             raise Unsupported(f"needs {wanted} devices of type {kind}, and there are {available}")
         return [f"{kind}:{index}" for index in range(wanted)]
 
+    def replica_devices(self, strategy: Any) -> list[str]:
+        """Return the full names of the devices on which the replicas of a strategy that was built here have to be.
+
+        Which cores a TPU strategy uses is the choice of the device assignment, so there the strategy itself is asked.
+        """
+        if isinstance(strategy, self.tf.distribute.TPUStrategy):
+            return list(strategy.extended.worker_devices)
+        return [self.full(name) for name in self.names(strategy.num_replicas_in_sync)]
+
     def full(self, name: str) -> str:
         """Return the full device string of a short one: "gpu:0", "/GPU:0", "/device:GPU:0" and so on."""
         match = _DEVICE.fullmatch(name)
@@ -74,17 +90,17 @@ class World(Expectations):
             raise Unsupported(f"needs {count} GPU{'s' * (count > 1)}")
 
     @contextmanager
-    def machine(self, *, gpus: int = 0, cpus: int = 1) -> Generator[None]:
+    def machine(self, *, gpus: int = 0, cpus: int = 1, tpus: int = 0) -> Generator[None]:
         """Let the machine have exactly these devices within the block."""
         if self._implementation.machine is None:
             raise Unsupported(self._implementation.why_no_machine)
-        before = self._gpus, self._cpus
-        with self._implementation.machine(gpus, cpus):
-            self._gpus, self._cpus = gpus, cpus
+        before = self._gpus, self._cpus, self._tpus
+        with self._implementation.machine(gpus, cpus, tpus):
+            self._gpus, self._cpus, self._tpus = gpus, cpus, tpus
             try:
                 yield
             finally:
-                self._gpus, self._cpus = before
+                self._gpus, self._cpus, self._tpus = before
 
     def workers(self, count: int, program: Callable[[Any, int], Any], *, replicas: int = 1) -> list[Any]:
         """Run `program(strategy, index)` on each worker of a multi-worker strategy, and return what each returned."""
@@ -97,6 +113,12 @@ class World(Expectations):
         if self._implementation.stages is None:
             raise Unsupported("cannot tell how it distributes a dataset")
         return self._implementation.stages(distributed)
+
+    def pieces(self, tensor: Any) -> list[tuple[str, Any]]:
+        """Return the device and the value of each part of a tensor, where that is known; one part is the whole."""
+        if self._implementation.pieces is None:
+            raise Unsupported("cannot tell what of a tensor lies on which logical device")
+        return self._implementation.pieces(tensor)
 
     def device(self, value: Any) -> str:
         """Return the full device string of a tensor or a variable."""
@@ -130,9 +152,17 @@ class World(Expectations):
         return strategy.run(component)
 
     def _kinds(self) -> frozenset[str]:
-        """Return the kinds that the implementation has and that can be built."""
-        return self._implementation.kinds & BUILDERS.keys()
+        """Return the kinds that the implementation has and that can be built on the machine as it is."""
+        return self._implementation.kinds & BUILDERS.keys() - (frozenset() if self._tpus else {"TPU"})
 
+    def _cores(self, count: int) -> list[str]:
+        if count > self._tpus:
+            raise Unsupported(f"needs {count} TPU cores, and there are {self._tpus}")
+        return [f"TPU:{index}" for index in range(count)]
+
+
+COMPUTATION_SHAPES = {1: (1, 1, 1, 1), 2: (1, 1, 1, 2), 4: (1, 1, 2, 2), 8: (1, 2, 2, 2)}
+"""The block of cores that has so many logical devices."""
 
 _DEVICE = re.compile(
     r"(?:/job:(\w+))?(?:/replica:(\d+))?(?:/task:(\d+))?/?(?:device:)?([a-z_]+):(\d+)", flags=re.IGNORECASE

@@ -97,6 +97,57 @@ class BackendContract:
         for result in results:
             np.testing.assert_array_equal(np.concatenate(arrays), self.backend.get(result))
 
+    def test_the_tpu_mesh_has_four_dimensions_and_each_core_once(self):
+        mesh = self.backend.tpu_mesh()
+
+        assert mesh.ndim == 4
+        assert len(set(mesh.flat)) == mesh.size > 1
+        assert set(mesh.flat) <= set(self.devices)
+
+    @given(sizes=generators.lists(generators.integers(1, 3), min_size=3, max_size=3))
+    @settings(max_examples=10)
+    def test_pieces_lie_in_order_on_their_devices_and_make_up_the_whole(self, sizes):
+        devices, partition = self.devices[1:5], [2, 1, 2]
+        array = np.arange(4 * np.prod(sizes), dtype=np.float32).reshape([2 * sizes[0], sizes[1], 2 * sizes[2]])
+        tensor = self.backend.lay_out(self.backend.put(array, self.devices[0]), devices, partition)
+
+        pieces = self.backend.pieces(tensor)
+        assert list(devices) == [device for device, _ in pieces]
+        rows = [np.concatenate([piece for _, piece in pieces[i : i + 2]], axis=2) for i in (0, 2)]
+        np.testing.assert_array_equal(array, np.concatenate(rows, axis=0))
+        np.testing.assert_array_equal(array, self.backend.get(tensor))
+        assert devices[0] == self.backend.device_of(tensor)
+
+    def test_a_whole_tensor_lies_on_each_device_or_on_one(self):
+        tensor = self.backend.put(np.float32([1, 2]), self.devices[0])
+        for devices in (self.devices[:4], self.devices[3:4]):
+            for result in (laid := self.backend.lay_out(tensor, devices, None), laid * 2):
+                pieces = self.backend.pieces(result)
+
+                assert list(devices) == [device for device, _ in pieces]
+                assert all(np.array_equal(self.backend.get(result), piece) for _, piece in pieces)
+
+    def test_a_tensor_without_a_layout_is_one_piece(self):
+        ((device, piece),) = self.backend.pieces(self.backend.put(np.float32([1, 2]), self.devices[2]))
+
+        assert (self.devices[2], [1, 2]) == (device, piece.tolist())
+
+    def test_a_tensor_that_is_laid_out_can_be_copied_and_reduced(self):
+        laid = [self.backend.lay_out(t, self.devices[:2], [2]) for t in self.tensors([np.float32([1, 2])] * 3)]
+        (total,) = self.backend.reduce(laid, ReduceOp.SUM, self.devices[3:4], "ring")
+
+        assert [3, 6] == self.backend.get(total).tolist()
+        assert self.devices[3] == self.backend.device_of(total)
+        assert self.devices[2] == self.backend.device_of(self.backend.copy(laid[0], self.devices[2]))
+
+    def test_what_is_being_traced_is_laid_out_without_a_change_of_value(self):
+        import jax
+
+        def step(x):
+            return self.backend.lay_out(x, self.devices[:2], [2]) + self.backend.lay_out(x, self.devices[:2], None)
+
+        assert [2, 4] == jax.jit(step)(np.float32([1, 2])).tolist()
+
     def test_on_can_be_entered_and_left_for_every_device(self):
         for device in (*self.devices[:3], None):
             with self.backend.on(device):

@@ -1,5 +1,6 @@
 """The contract of the seam, run against every backend."""
 
+import numpy as np
 import pytest
 
 from refdist.backends.host import HostBackend
@@ -9,11 +10,11 @@ from tests.backend_contract import BackendContract
 
 
 class TestHost(BackendContract):
-    backend = HostBackend(gpus=8)
+    backend = HostBackend(gpus=8, tpus=8)
 
 
 class TestSimulator(BackendContract):
-    backend = SimulatorBackend(gpus=8)
+    backend = SimulatorBackend(gpus=8, tpus=16)
 
 
 class TestJax(BackendContract):
@@ -22,6 +23,26 @@ class TestJax(BackendContract):
     def test_more_devices_than_jax_started_with_are_refused(self):
         with pytest.raises(RuntimeError, match="already started"):
             JaxBackend(cpus=64)
+
+    def test_an_array_that_somebody_else_spread_has_no_device(self):
+        import jax
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+        sharding = NamedSharding(Mesh(jax.devices()[:2], "x"), PartitionSpec("x"))
+        with pytest.raises(ValueError, match="lies on"):
+            JaxBackend(cpus=8).device_of(jax.device_put(jax.numpy.ones(2), sharding))
+
+    def test_the_compiler_is_asked_for_the_layout_where_the_mesh_has_axes_for_it(self):
+        import jax
+        from jax.sharding import AxisType, Mesh
+
+        types = (AxisType.Auto,) * 2
+        with jax.sharding.set_mesh(Mesh(np.array(jax.devices()[:4]).reshape(2, 2), ("l0", "l1"), axis_types=types)):
+            step = jax.jit(lambda x: self.backend.lay_out(x + 1, self.devices[:4], [2, 1, 2]))
+            result = step(np.zeros((2, 3, 4), np.float32))
+
+        assert {(1, 3, 2)} == {shard.data.shape for shard in result.addressable_shards}
+        assert result.sum() == 24
 
     def test_text_is_refused_because_jax_has_no_strings(self):
         with pytest.raises(TypeError, match="text"):

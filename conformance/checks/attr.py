@@ -127,7 +127,7 @@ def the_v2_one_device_strategy_derives_from_the_v2_base(world: World) -> None:
 def state_and_computation_are_spread_over_the_devices(world: World) -> None:
     tf = world.tf
     for strategy in world.each():
-        devices = [world.full(name) for name in world.names(strategy.num_replicas_in_sync)]
+        devices = world.replica_devices(strategy)
         central = isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy)
         with strategy.scope():
             variable = tf.Variable(1.0)

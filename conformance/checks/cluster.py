@@ -15,7 +15,7 @@ from conformance.world import World
 CLUSTER = {"worker": ["localhost:12345", "localhost:23456"], "ps": ["localhost:34567"]}
 
 
-@check("CLUSTER-01", replicas=(1,), needs=("multi_worker",))
+@check("CLUSTER-01", replicas=(1,), needs=("multi_worker", "tpu"))
 def multi_worker_strategies_have_a_resolver(world: World) -> None:
     resolver = world.tf.distribute.cluster_resolver.ClusterResolver
 
@@ -31,6 +31,10 @@ def multi_worker_strategies_have_a_resolver(world: World) -> None:
         strategy = kind(cluster_resolver=given)
         for _ in range(2):
             world.same(given, strategy.cluster_resolver, f"the resolver given to {kind.__name__}")
+    for kind in (world.tf.distribute.TPUStrategy, world.tf.distribute.experimental.TPUStrategy):
+        given = world.tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
+        world.same(given, kind(given).cluster_resolver, f"the resolver given to {kind.__name__}")
+        world.true(isinstance(kind().cluster_resolver, resolver), f"{kind.__name__} without one has a ClusterResolver")
 
 
 @check("CLUSTER-02")
@@ -82,11 +86,12 @@ def a_subclass_supplies_a_resolver_by_its_extended_object_or_by_overriding(world
     world.same(None, tf.distribute.Strategy(bare).cluster_resolver, "neither is done")
 
 
-@check("CLUSTER-05", replicas=(1,), needs=("multi_worker",))
+@check("CLUSTER-05", replicas=(1,), needs=("multi_worker", "tpu"))
 def multi_worker_strategies_document_which_resolver_they_return(world: World) -> None:
     distribute = world.tf.distribute
     general = inspect.getdoc(distribute.Strategy.cluster_resolver)
-    for kind in (distribute.MultiWorkerMirroredStrategy, distribute.experimental.MultiWorkerMirroredStrategy):
+    names = ("MultiWorkerMirroredStrategy", "TPUStrategy")
+    for kind in (getattr(space, name) for name in names for space in (distribute, distribute.experimental)):
         text = inspect.getdoc(kind.cluster_resolver) or ""
         world.true("resolver" in text.lower(), f"{kind.__name__}.cluster_resolver says what it returns: {text!r}")
         # The general text says what strategies in general return, not what this one does.

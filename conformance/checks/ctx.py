@@ -130,11 +130,12 @@ def all_reduce_leaves_its_results_on_the_replicas(world: World) -> None:
         reduced = strategy.reduce(tf.distribute.ReduceOp.SUM, combined, axis=None)
 
         world.equal(
-            [world.full(name) for name in world.names()],
+            world.replica_devices(strategy),
             [world.device(part) for part in strategy.experimental_local_results(combined)],
             "devices after all_reduce",
         )
-        world.equal(world.full("CPU:0"), world.device(reduced), "device after reduce")
+        host, _, _ = world.replica_devices(strategy)[0].rpartition("/device:")
+        world.equal(f"{host}/device:CPU:0", world.device(reduced), "device after reduce")
 
 
 @check("CTX-08")

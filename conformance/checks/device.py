@@ -83,11 +83,11 @@ def worker_devices_place_constants(world: World) -> None:
     for strategy in world.each():
         names = strategy.extended.worker_devices
         world.equal(strategy.num_replicas_in_sync, len(names))
-        for index, expected in enumerate(world.names(len(names))):
+        for index, expected in enumerate(world.replica_devices(strategy)):
             with world.tf.device(names[index]):
                 constant = world.tf.constant(1.0)
 
-            world.equal(world.full(expected), world.device(constant))
+            world.equal(expected, world.device(constant))
 
 
 @check("DEVICE-07", replicas=(1,))

@@ -112,7 +112,8 @@ def takes_values_from_every_source_that_the_newest_page_names(world: World) -> N
 @check("LOCAL-09")
 def a_variable_of_the_scope_gives_its_local_copies(world: World) -> None:
     tf = world.tf
-    mirrored = (tf.distribute.MirroredStrategy, tf.compat.v1.distribute.MirroredStrategy)
+    distribute = tf.distribute
+    mirrored = (distribute.MirroredStrategy, tf.compat.v1.distribute.MirroredStrategy, distribute.TPUStrategy)
     for strategy in world.each():
         with strategy.scope():
             variable = tf.Variable([1.0, 2.0])
@@ -124,7 +125,7 @@ def a_variable_of_the_scope_gives_its_local_copies(world: World) -> None:
         world.equal([[1.0, 2.0]] * count, world.locals(strategy, variable))
         world.true(all(isinstance(copy, tf.Variable) for copy in copies), "each copy is a variable")
         if isinstance(strategy, mirrored):
-            world.equal([world.full(name) for name in world.names(count)], [world.device(copy) for copy in copies])
+            world.equal(world.replica_devices(strategy), [world.device(copy) for copy in copies])
 
 
 @check("LOCAL-10", replicas=(1, 2), needs=("multi_worker",))

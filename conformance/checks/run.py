@@ -312,8 +312,7 @@ def run_options_do_not_change_the_result(world: World) -> None:
 def results_lie_on_the_devices_of_their_replicas(world: World) -> None:
     tf = world.tf
     for strategy in world.each():
-        count = strategy.num_replicas_in_sync
-        expected = [world.full(name) for name in world.names(count)]
+        expected = world.replica_devices(strategy)
 
         def fn(x: Any) -> Any:
             return tf.identity(tf.distribute.get_replica_context().replica_id_in_sync_group), x * 2.0

@@ -16,13 +16,13 @@ def doubling_a_constant_on_one_replica_prints_a_plain_tensor(world: World) -> No
 @check("RUN-25", replicas=(1,), needs=("function",))
 def doubling_generated_values_on_one_replica_prints_a_plain_tensor(world: World) -> None:
     for strategy in world.each():
-        world.equal("<tf.Tensor: shape=(), dtype=int32, numpy=2>", world.text(_doubled_replica_count(world, strategy)))
+        world.equal("<tf.Tensor: shape=(), dtype=int32, numpy=2>", world.text(doubled_replica_count(world, strategy)))
 
 
 @check("RUN-26", replicas=(2,), needs=("function",))
 def doubling_equal_generated_values_on_two_replicas_prints_one_tensor(world: World) -> None:
     for strategy in world.each():
-        world.equal("<tf.Tensor: shape=(), dtype=int32, numpy=4>", world.text(_doubled_replica_count(world, strategy)))
+        world.equal("<tf.Tensor: shape=(), dtype=int32, numpy=4>", world.text(doubled_replica_count(world, strategy)))
 
 
 @check("RUN-27", replicas=(2,), needs=("function",))
@@ -34,7 +34,7 @@ def doubling_a_constant_on_two_replicas_prints_both_tensors(world: World) -> Non
 @check("RUN-28", replicas=(2,), needs=("function",))
 def all_reduce_of_generated_values_prints_the_sum_for_both_replicas(world: World) -> None:
     for strategy in world.each():
-        world.equal(_block("dtype=int32, numpy=1"), world.text(_sum_of_replica_ids(world, strategy)))
+        world.equal(_block("dtype=int32, numpy=1"), world.text(sum_of_replica_ids(world, strategy)))
 
 
 @check("RUN-30", needs=("function",))
@@ -48,7 +48,7 @@ def a_traced_function_may_call_run_and_return_its_result(world: World) -> None:
         if count > 1:
             # The example that reduces has several replicas; there is nothing to reduce on one.
             total = count * (count - 1) // 2
-            world.equal([total] * count, world.locals(strategy, _sum_of_replica_ids(world, strategy)))
+            world.equal([total] * count, world.locals(strategy, sum_of_replica_ids(world, strategy)))
 
 
 @check("RUN-31", needs=("function",))
@@ -86,7 +86,8 @@ def _doubled_constant(world: World, strategy: Any) -> Any:
     return strategy.run(replica_fn, args=(tensor_input,))
 
 
-def _doubled_replica_count(world: World, strategy: Any) -> Any:
+def doubled_replica_count(world: World, strategy: Any) -> Any:
+    """Make the same number for each replica inside a decorated function, and double it there on the replicas."""
     maker = maker_of_values(world, strategy)
 
     @world.tf.function
@@ -103,7 +104,8 @@ def _doubled_replica_count(world: World, strategy: Any) -> Any:
     return run()
 
 
-def _sum_of_replica_ids(world: World, strategy: Any) -> Any:
+def sum_of_replica_ids(world: World, strategy: Any) -> Any:
+    """Make a tensor of its id for each replica inside a decorated function, and add them up there on the replicas."""
     tf = world.tf
     maker = maker_of_values(world, strategy)
 

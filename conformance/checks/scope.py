@@ -130,7 +130,7 @@ def synchronous_strategies_make_one_copy_for_every_replica(world: World) -> None
 
         world.equal(world.replicas, len(copies), "number of copies")
         world.equal(list(strategy.extended.worker_devices), [world.device(copy) for copy in copies])
-        world.equal([world.full(name) for name in world.names()], [world.device(copy) for copy in copies])
+        world.equal(world.replica_devices(strategy), [world.device(copy) for copy in copies])
         world.equal([[1.0, 2.0]] * world.replicas, world.locals(strategy, variable))
 
 
@@ -284,8 +284,8 @@ def a_scope_can_be_entered_again(world: World) -> None:
 def homes(world: World, strategy: Any) -> list[str]:
     """Return the devices on which a strategy has to keep the copies of a variable."""
     v1, v2 = world.tf.compat.v1.distribute, world.tf.distribute
-    if isinstance(strategy, v1.MirroredStrategy | v2.MirroredStrategy):
-        return [world.full(name) for name in world.names()]
+    if isinstance(strategy, v1.MirroredStrategy | v2.MirroredStrategy | v2.TPUStrategy):
+        return world.replica_devices(strategy)
     if isinstance(strategy, v1.OneDeviceStrategy | v2.OneDeviceStrategy):
         return [world.full(name) for name in world.names(1)]
     return [world.full("CPU:0")]

@@ -37,7 +37,7 @@ def every_replica_has_a_copy_of_the_same_initial_value(world: World) -> None:
         drawn = world.locals(strategy, random)
         world.equal([drawn[0]] * count, drawn)
         devices = [world.device(copy) for copy in strategy.experimental_local_results(constant)]
-        world.equal([world.full(name) for name in world.names()], devices)
+        world.equal(world.replica_devices(strategy), devices)
 
 
 @check("VAR-03")

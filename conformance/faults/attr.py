@@ -9,6 +9,7 @@ from refdist.compat.v1 import distribute as distribute_v1
 from refdist.distribute import experimental
 from refdist.extended import StrategyExtended
 from refdist.strategies.mirrored import MirroredStrategy
+from refdist.strategies.one_device import OneDeviceStrategy
 from refdist.strategy import Strategy, StrategyBase
 from refdist.surface_v1 import CentralStorageStrategyV1, MirroredStrategyV1, OneDeviceStrategyV1, StrategyV1
 
@@ -44,6 +45,16 @@ def the_v2_one_device_strategy_is_the_v1_one(plant: Plant) -> None:
 @fault("ATTR-06")
 def worker_devices_are_those_of_variables(plant: Plant) -> None:
     plant.wrap(StrategyExtended, "worker_devices", lambda _: lambda self: self.plan.homes)
+
+
+@fault("ATTR-07")
+def the_v2_mirrored_strategy_cannot_split(plant: Plant) -> None:
+    _forget(plant, MirroredStrategy, "experimental_split_to_logical_devices")
+
+
+@fault("ATTR-08")
+def the_v2_one_device_strategy_cannot_replicate(plant: Plant) -> None:
+    _forget(plant, OneDeviceStrategy, "experimental_replicate_to_logical_devices")
 
 
 @fault("ATTR-11")

@@ -11,9 +11,13 @@ from refdist.data.distributed import Placing, Share
 from refdist.data.options import AutoShardPolicy, Options
 from refdist.device import Device, placed
 from refdist.extended import StrategyExtended
+from refdist.function import Function
 from refdist.plan import Placement
 from refdist.strategies import central_storage
 from refdist.strategies.central_storage import CentralStorageStrategy
+from refdist.strategy import StrategyBase
+from refdist.surface_v1 import CentralStorageStrategyV1
+from refdist.values import select
 
 
 @fault("CENTRAL-01")
@@ -76,6 +80,26 @@ def the_parameter_device_is_ignored(plant: Plant) -> None:
 @fault("CENTRAL-10")
 def every_gpu_computes_whichever_are_named(plant: Plant) -> None:
     plant.wrap(central_storage, "central_storage_plan", lambda original: lambda c, p: original(None, p))
+
+
+@fault("CENTRAL-07")
+def the_step_of_central_storage_is_computed_from_the_first_piece(plant: Plant) -> None:
+    def first(original: Any) -> Any:
+        def run_in_replicas(self: Function, strategy: StrategyBase, fn: Any, args: Any, kwargs: Any) -> Any:
+            central = strategy.extended.plan.placement is Placement.CENTRAL
+            return original(self, strategy, fn, select(args, 0) if central else args, kwargs)
+
+        return run_in_replicas
+
+    plant.wrap(Function, "run_in_replicas", first)
+
+
+@fault("CENTRAL-11")
+def the_v1_spelling_leaves_a_smaller_last_batch_out(plant: Plant) -> None:
+    def whole(original: Any) -> Any:
+        return lambda self, dataset, options=None: original(self, dataset.unbatch().batch(2, True), options)
+
+    plant.wrap(CentralStorageStrategyV1, "experimental_distribute_dataset", whole)
 
 
 @fault("CENTRAL-08")

@@ -12,7 +12,7 @@ from conformance.faults import Plant, fault
 from refdist import nest
 from refdist.data import distributed
 from refdist.data.dataset import Dataset
-from refdist.data.distributed import Dealing, DistributedIterator
+from refdist.data.distributed import Dealing, DistributedDataset, DistributedIterator
 from refdist.data.sharding import whole_batch
 from refdist.data.transforms import Shard
 from refdist.options import InputContext
@@ -171,9 +171,44 @@ def the_spec_of_the_iterator_forgets_the_dtypes(plant: Plant) -> None:
     )
 
 
+@fault("DATAFN-15")
+def the_dataset_tells_a_batch_size_that_the_iterator_does_not(plant: Plant) -> None:
+    def sized(spec: Any) -> Any:
+        if isinstance(spec, PerReplicaSpec):
+            return PerReplicaSpec(*map(sized, spec.specs))
+        return TensorSpec(tuple(2 if size is None else size for size in spec.shape), spec.dtype)
+
+    plant.wrap(
+        DistributedDataset, "element_spec", lambda original: lambda self: nest.map_structure(sized, original(self))
+    )
+
+
 @fault("DATAFN-16")
 def a_single_element_loses_a_dimension_of_one(plant: Plant) -> None:
     plant.wrap(Dataset, "from_tensors", lambda original: lambda tensors, name=None: original(np.squeeze(tensors)))
+
+
+@fault("DATAFN-17")
+def the_older_spelling_tells_the_spec_of_one_replica(plant: Plant) -> None:
+    class OneSpec(DistributedDataset):
+        """Tells what each replica gets."""
+
+        @property
+        def element_spec(self) -> Any:
+            def one(spec: Any) -> Any:
+                return spec.specs[0] if isinstance(spec, PerReplicaSpec) else spec
+
+            return nest.map_structure(one, super().element_spec)
+
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def distribute(self: StrategyBase, *args: Any) -> Any:
+            made = original(self, *args)
+            made.__class__ = OneSpec
+            return made
+
+        return distribute
+
+    plant.wrap(StrategyBase, "experimental_distribute_datasets_from_function", wrapper)
 
 
 @fault("DATAFN-18")
@@ -242,7 +277,7 @@ def _change_hands(plant: Plant, change: Callable[[Hand], Hand]) -> None:
 
     def dealt(self: Any, elements: Iterator[Any]) -> Iterator[Any]:
         while hand := list(itertools.islice(elements, len(self._placing.plan.devices))):
-            yield self._placing.place(hand if nest.is_container(hand[0]) else change(hand))
+            yield self._placing.place(hand if nest.is_container(hand[0]) else change(hand)), [range(0)] * len(hand)
 
     plant.replace(Dealing, "_dealt", dealt)
 

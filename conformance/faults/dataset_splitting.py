@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from conformance.faults import Plant, fault
 from refdist import nest
 from refdist.data import distributed
@@ -11,6 +13,7 @@ from refdist.data.options import AutoShardPolicy
 from refdist.data.sharding import Cut
 from refdist.data.sources import Generated
 from refdist.data.stage import Stage
+from refdist.program import Program
 from refdist.strategy import StrategyBase
 from refdist.surface_v1 import MirroredStrategyV1
 from refdist.values import PerReplica
@@ -51,6 +54,19 @@ def no_replica_gets_more_than_four_examples_in_a_step(plant: Plant) -> None:
         return steps
 
     plant.wrap(distributed, "steps", wrapper)
+
+
+@fault("DATASET-13")
+def programs_compute_with_32_bits_only(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def result(self: Program, *args: Any) -> Any:
+            made = original(self, *args)
+            narrow = isinstance(made, PerReplica) and made.values[0].dtype == np.int64
+            return PerReplica([value.astype(np.int32) for value in made.values]) if narrow else made
+
+        return result
+
+    plant.wrap(Program, "_result", wrapper)
 
 
 @fault("DATASET-25")

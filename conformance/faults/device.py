@@ -54,8 +54,8 @@ def the_type_is_reported_as_it_was_written(plant: Plant) -> None:
 
 
 @fault("DEVICE-06")
-def only_the_type_of_a_device_counts(plant: Plant) -> None:
-    plant.wrap(refdist, "device", lambda original: lambda name: original(f"{Device(name).kind}:0"))
+def the_number_of_a_device_does_not_count(plant: Plant) -> None:
+    plant.wrap(refdist, "device", lambda original: lambda name: original(f"{Device(name).rpartition(':')[0]}:0"))
 
 
 @fault("DEVICE-07")

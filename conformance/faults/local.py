@@ -5,11 +5,12 @@ from typing import Any
 
 from conformance.faults import Plant, fault
 from refdist import context
+from refdist.distributed_variables import CentralVariable
 from refdist.extended import StrategyExtended
 from refdist.strategy import StrategyBase
 from refdist.surface_v1 import StrategyV1
 from refdist.values import DistributedValues
-from refdist.variables import CentralVariable, Variable
+from refdist.variables import Variable
 
 
 @fault("LOCAL-01")

@@ -5,9 +5,11 @@ from typing import Any
 
 from conformance.faults import Plant, fault
 from refdist.collectives import CrossDeviceOps, HierarchicalCopyAllReduce, NcclAllReduce, ReductionToOneDevice
+from refdist.distribute import experimental
 from refdist.policies import OnRead, OnWrite
 from refdist.strategies import mirrored
 from refdist.strategies.mirrored import MirroredStrategy
+from refdist.surface_v1 import TPUStrategyV1
 from refdist.values import PerReplica
 
 
@@ -79,6 +81,11 @@ def hierarchical_reduction_leaves_out_the_device_without_a_neighbour(plant: Plan
 @fault("MIRROR-09")
 def each_replica_writes_its_own_copy_without_waiting(plant: Plant) -> None:
     plant.replace(OnWrite, "write_in_replica", staticmethod(OnRead.write_in_replica))
+
+
+@fault("MIRROR-10")
+def the_strategy_for_tpus_is_the_v1_one(plant: Plant) -> None:
+    plant.replace(experimental, "TPUStrategy", TPUStrategyV1)
 
 
 def _some(names: Any) -> int | None:

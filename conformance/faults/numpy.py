@@ -12,6 +12,7 @@ from refdist.convert import to_array
 from refdist.data import distributed, sources
 from refdist.data.dataset import Dataset
 from refdist.data.distributed import Placing
+from refdist.stage import GRAPH
 from refdist.strategy import Strategy
 from refdist.surface_v1 import CentralStorageStrategyV1, StrategyV1
 
@@ -77,6 +78,20 @@ def a_tuple_of_arrays_is_stacked_as_well(plant: Plant) -> None:
         return np.stack(given) if len(shapes) == 1 else given
 
     _change_input(plant, Strategy, stacked)
+
+
+@fault("NUMPY-08")
+def the_data_become_a_constant_of_the_graph(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def from_tensor_slices(tensors: Any) -> Dataset:
+            graph = GRAPH.get()
+            if graph is not None:
+                graph.add("constant", np.asarray, tensors)
+            return original(tensors)
+
+        return staticmethod(from_tensor_slices)
+
+    plant.wrap(Dataset, "from_tensor_slices", wrapper)
 
 
 @fault("NUMPY-09")

@@ -1,6 +1,7 @@
 """Planted faults: the documented examples of Strategy.reduce come out otherwise."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from refdist import context, nest
 from refdist.data.distributed import Splitting
 from refdist.enums import ReduceOp
 from refdist.extended import StrategyExtended
+from refdist.strategies import tpu
 from refdist.strategy import StrategyBase
 from refdist.values import DistributedValues
 
@@ -28,6 +30,14 @@ def a_mean_is_taken_with_one_replica_after_the_other(plant: Plant) -> None:
         return reduce
 
     plant.wrap(StrategyExtended, "reduce", wrapper)
+
+
+@fault("REDUCE-17")
+def tpu_results_come_to_the_machine_of_the_program(plant: Plant) -> None:
+    def local(original: Callable[..., Any]) -> Any:
+        return lambda *args, **options: replace(original(*args, **options), scope_device=None)
+
+    plant.wrap(tpu, "tpu_plan", local)
 
 
 @fault("REDUCE-18")

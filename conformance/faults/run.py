@@ -11,6 +11,7 @@ from refdist.data import distributed
 from refdist.extended import StrategyExtended
 from refdist.plan import Placement
 from refdist.slices import IndexedSlices
+from refdist.staged import Tracing
 from refdist.strategy import Strategy, StrategyBase
 from refdist.surface_v1 import StrategyV1
 from refdist.values import DistributedValues, Mirrored, PerReplica
@@ -199,6 +200,16 @@ def the_v1_flavor_calls_the_function_once_more_to_learn_its_outputs(plant: Plant
     plant.wrap(StrategyV1, "run", wrapper)
 
 
+@fault("RUN-20")
+def mirrored_replicas_are_traced_all_at_once(plant: Plant) -> None:
+    _trace_once(plant, Placement.MIRRORED)
+
+
+@fault("RUN-21")
+def central_storage_is_traced_once_for_all_replicas(plant: Plant) -> None:
+    _trace_once(plant, Placement.CENTRAL)
+
+
 @fault("RUN-22")
 def a_run_with_the_same_arguments_is_answered_from_memory(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
@@ -255,6 +266,19 @@ def _change_arguments(plant: Plant, change: Callable[[Given, Callable[[int], Giv
         return lambda self, index: change(original(self, index), lambda other: original(self, other), index)
 
     plant.wrap(Arguments, "of", wrapper)
+
+
+def _trace_once(plant: Plant, placement: Placement) -> None:
+    """Let strategies that place variables in one way call a function once for all replicas when it is traced."""
+
+    def wrapper(original: Callable[..., None]) -> Any:
+        def init(self: Tracing, compiler: Any, strategy: StrategyBase, twin: Any, *, once: bool, wide: bool) -> None:
+            here = strategy.extended.plan.placement is placement
+            original(self, compiler, strategy, twin, once=once or here, wide=wide)
+
+        return init
+
+    plant.wrap(Tracing, "__init__", wrapper)
 
 
 def _component(value: Any, index: int) -> Any:

@@ -13,13 +13,14 @@ from conformance.faults import Plant, fault
 from refdist import context, distribute
 from refdist.compat.v1 import distribute as distribute_v1
 from refdist.context import default_strategy
+from refdist.distributed_variables import DistributedVariable
 from refdist.extended import StrategyExtended
 from refdist.plan import Placement, Plan
 from refdist.policies import OnWrite
 from refdist.strategies import mirrored, multi_worker_mirrored
 from refdist.strategy import Scope, StrategyBase
 from refdist.values import Mirrored
-from refdist.variables import DistributedVariable, Variable
+from refdist.variables import Variable
 
 
 @fault("SCOPE-01")

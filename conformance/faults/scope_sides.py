@@ -7,12 +7,15 @@ import numpy as np
 
 from conformance.faults import Plant, fault
 from refdist import context, creation, saved_model, train
+from refdist.context import Frame
 from refdist.data.dataset import Dataset
+from refdist.distributed_variables import DistributedVariable
 from refdist.extended import StrategyExtended
+from refdist.function import Function
 from refdist.module import Module
 from refdist.options import InputContext
 from refdist.strategy import StrategyBase
-from refdist.variables import DistributedVariable, Variable
+from refdist.variables import Variable
 
 Named = Callable[[Any], Iterator[tuple[str, Any]]]
 """Finds the variables below an object, with their names."""
@@ -38,6 +41,24 @@ def variables_with_a_late_value_are_not_distributed(plant: Plant) -> None:
 @fault("SCOPE-21")
 def values_of_variables_made_later_are_lost(plant: Plant) -> None:
     plant.replace(Module, "__setattr__", object.__setattr__)
+
+
+@fault("SCOPE-25")
+def a_function_belongs_to_the_strategy_that_was_current_at_its_definition(plant: Plant) -> None:
+    def wrapper(original: Callable[..., None]) -> Any:
+        def init(self: Function, python_function: Callable[..., Any], *rest: Any) -> None:
+            strategy = context.get_strategy()
+            frame = Frame(strategy, strategy.extended.first_replica, ())
+
+            def captured(*args: Any, **kwargs: Any) -> Any:
+                with context.entered_replica(frame, strategy.extended.plan.devices[0]):
+                    return python_function(*args, **kwargs)
+
+            original(self, captured if not context.has_strategy() else python_function, *rest)
+
+        return init
+
+    plant.wrap(Function, "__init__", wrapper)
 
 
 @fault("SCOPE-26")

@@ -8,6 +8,7 @@ from typing import Any, cast
 from conformance.faults import Plant, fault
 from refdist import nest
 from refdist.context import ReplicaContext
+from refdist.stage import GRAPH
 from refdist.surface_v1 import StrategyV1
 from refdist.values import Mirrored, PerReplica, select
 from refdist.variables import Variable
@@ -55,6 +56,21 @@ def a_function_is_executed_on_its_first_run_only(plant: Plant) -> None:
             if input_iterator is None and (self, fn) in known:
                 return known[self, fn]
             return known.setdefault((self, fn), original(self, fn, input_iterator))
+
+        return experimental_run
+
+    _wrap(plant, wrapper)
+
+
+@fault("V1RUN-05")
+def a_graph_is_executed_while_it_is_built(plant: Plant) -> None:
+    def wrapper(original: Run) -> Any:
+        def experimental_run(self: StrategyV1, fn: Any, input_iterator: Any = None) -> Any:
+            token = GRAPH.set(None)
+            try:
+                return original(self, fn, input_iterator)
+            finally:
+                GRAPH.reset(token)
 
         return experimental_run
 

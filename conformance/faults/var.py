@@ -6,8 +6,10 @@ from typing import Any
 from conformance.faults import Plant, fault
 from refdist import context, convert, creation, extended, values
 from refdist.compat import v1
+from refdist.distributed_variables import MirroredVariable
 from refdist.policies import OnWrite
-from refdist.variables import MirroredVariable, Variable
+from refdist.staged import Tracing
+from refdist.variables import Variable
 
 
 @fault("VAR-01")
@@ -96,6 +98,22 @@ def default_names_are_made_unique(plant: Plant) -> None:
 @fault("VAR-09")
 def python_floats_keep_their_64_bits(plant: Plant) -> None:
     plant.replace(convert, "_PYTHON_DTYPES", {})
+
+
+@fault("VAR-10")
+def a_variable_made_in_a_function_is_a_plain_one(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        return lambda self, make, kwargs: original(self, lambda **own: type.__call__(Variable, **own), kwargs)
+
+    plant.wrap(Tracing, "create", wrapper)
+
+
+@fault("VAR-11")
+def a_variable_made_in_a_function_is_named_after_that(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        return lambda self, make, kwargs: original(self, make, {"name": "function/Variable", **kwargs})
+
+    plant.wrap(Tracing, "create", wrapper)
 
 
 @fault("VAR-12")

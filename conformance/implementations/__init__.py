@@ -31,13 +31,34 @@ FEATURES = frozenset(
 """Every word that a check may name in its needs; an implementation has some of them."""
 
 
-FEATURES_BUILT = frozenset({"core", "checkpoint", "data", "v1_iterators", "config_proto", "multi_worker"})
+FEATURES_BUILT = frozenset(
+    {
+        "core",
+        "checkpoint",
+        "data",
+        "v1_iterators",
+        "config_proto",
+        "multi_worker",
+        "v1_graph",
+        "function",
+        "tpu",
+        "logical_devices",
+    }
+)
 """What refdist has on all its backends."""
+
+KINDS_BUILT = LOCAL_KINDS | {"TPU"}
+"""The kinds of strategy that refdist has on all its backends, and that one program can use by itself."""
 
 
 def stages_of(distributed: Any) -> list[str]:
     """Return what refdist did to a dataset to distribute it."""
     return importlib.import_module("refdist.data.distributed").stages_of(distributed)
+
+
+def pieces_of(tensor: Any) -> list[tuple[str, Any]]:
+    """Return which part of a tensor of refdist lies on which device."""
+    return list(importlib.import_module("refdist").logical_pieces(tensor))
 
 
 def run_workers(count: int, program: Callable[[Any, int], Any]) -> list[Any]:
@@ -74,8 +95,9 @@ class Implementation:
     features: frozenset[str]
     gpus: int = 8
     cpus: int = 1
-    machine: Callable[[int, int], AbstractContextManager[Any]] | None = None
-    """Takes counts of GPUs and CPUs, and returns a context in which there are exactly these."""
+    tpus: int = 0
+    machine: Callable[[int, int, int], AbstractContextManager[Any]] | None = None
+    """Takes counts of GPUs, CPUs and TPU cores, and returns a context in which there are exactly these."""
     why_no_machine: str = "the devices cannot be chosen"
     device: Callable[[Any], str] = _attribute
     """Returns the full device string of a tensor or a variable."""
@@ -83,6 +105,8 @@ class Implementation:
     """Takes counts of workers and of replicas on each, and a program, and runs the program on each worker."""
     stages: Callable[[Any], list[str]] | None = None
     """Returns what was done to a dataset to distribute it."""
+    pieces: Callable[[Any], list[tuple[str, Any]]] | None = None
+    """Returns the device and the value of each part of a tensor that is laid out over logical devices."""
     divergences: Mapping[str, str] = field(default_factory=_no_variables)
     """The reason why a behavior is not kept, by id, or by id and replica count: "RUN-03@2"."""
     environment: Mapping[str, str] = field(default_factory=_no_variables)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from conformance.implementations import FEATURES_BUILT, LOCAL_KINDS, Implementation, run_workers, stages_of
+from conformance.implementations import FEATURES_BUILT, KINDS_BUILT, Implementation, pieces_of, run_workers, stages_of
 
 
 def virtual(backend: str) -> Implementation:
@@ -13,22 +13,24 @@ def virtual(backend: str) -> Implementation:
 
     def open() -> Any:
         refdist = importlib.import_module("refdist")
-        refdist.use(backend, gpus=8, cpus=1)
+        refdist.use(backend, gpus=8, cpus=1, tpus=16)
         return refdist
 
-    def machine(gpus: int, cpus: int) -> AbstractContextManager[Any]:
-        return importlib.import_module("refdist").using(backend, gpus=gpus, cpus=cpus)
+    def machine(gpus: int, cpus: int, tpus: int) -> AbstractContextManager[Any]:
+        return importlib.import_module("refdist").using(backend, gpus=gpus, cpus=cpus, tpus=tpus)
 
     def workers(count: int, replicas: int, program: Callable[[Any, int], Any]) -> list[Any]:
-        with machine(replicas, 1):
+        with machine(replicas, 1, 0):
             return run_workers(count, program)
 
     return Implementation(
         name=backend,
         open=open,
-        kinds=LOCAL_KINDS,
+        kinds=KINDS_BUILT,
         features=FEATURES_BUILT,
+        tpus=16,
         machine=machine,
         stages=stages_of,
+        pieces=pieces_of,
         workers=workers,
     )

@@ -70,8 +70,8 @@ def _open() -> Any:
     return namespace
 
 
-def _machine(gpus: int, cpus: int) -> AbstractContextManager[Any]:
-    return nullcontext((gpus, cpus))
+def _machine(gpus: int, cpus: int, tpus: int) -> AbstractContextManager[Any]:
+    return nullcontext((gpus, cpus, tpus))
 
 
 fake = Implementation(

@@ -10,7 +10,7 @@ from conformance.implementations import find
 from conformance.results import Status
 
 BUILT = ["ATTR", "SCOPE", "CTX", "VAR", "RUN", "REDUCE", "LOCAL", "VALUES", "ONE", "MIRROR", "CENTRAL", "DEVICE"]
-BUILT += ["DATASET", "DATAFN", "NUMPY", "ITER", "V1RUN", "CONFIG", "CLUSTER"]
+BUILT += ["DATASET", "DATAFN", "NUMPY", "ITER", "V1RUN", "CONFIG", "CLUSTER", "LOGICAL", "FUNC"]
 IDS = [id for id, behavior in catalogue.load().items() if behavior.area in BUILT]
 
 

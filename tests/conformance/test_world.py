@@ -10,7 +10,7 @@ import pytest
 
 from conformance.catalogue import load
 from conformance.expectations import CheckFailed, Unsupported
-from conformance.implementations import Implementation
+from conformance.implementations import Implementation, find
 from conformance.world import World
 from tests.conformance.fake import fake, namespace, other
 
@@ -304,3 +304,26 @@ def test_per_replica_is_a_plain_tensor_with_one_replica() -> None:
     world = make(replicas=1)
 
     assert 4 == world.per_replica(world.strategy(), [4])
+
+
+def test_a_tpu_strategy_is_built_where_there_are_cores_enough() -> None:
+    implementation = find("simulator")
+    world = World(implementation, implementation.open(), load()["SCOPE-09"], 2)
+    strategy = world.strategy("TPU")
+
+    assert "TPU with 2 replicas" == world.built
+    assert list(strategy.extended.worker_devices) == world.replica_devices(strategy)
+    assert 4 == world.tpu(replicas=4, logical=2).num_replicas_in_sync
+    assert "TPU with 4 replicas of 2 logical devices" == world.built
+    with pytest.raises(Unsupported, match="needs 32 TPU cores"):
+        world.tpu(replicas=4, logical=8)
+    with world.machine(gpus=2):
+        assert ["MirroredStrategy"] * 2 == [type(one).__name__.removesuffix("V1") for one in world.each()]
+    with world.machine(tpus=2):
+        assert 2 == world.strategy("TPU").num_replicas_in_sync
+
+
+def test_pieces_are_those_of_the_implementation() -> None:
+    assert [("GPU:0", 3)] == make(replace(fake, pieces=lambda tensor: [("GPU:0", tensor)])).pieces(3)
+    with pytest.raises(Unsupported, match="logical device"):
+        make().pieces(3)

@@ -22,7 +22,7 @@ def test_use_chooses_for_the_process_and_using_for_a_block():
         ("host", 1),
         ("host:gpus=2", 3),
         ("simulator:gpus=2,cpus=2", 4),
-        ("simulator:tpus=2x2x2x2", 17),
+        ("simulator:tpus=2x2x2x2", 19),
         ("jax:cpus=4", 4),
     ],
 )
@@ -61,6 +61,25 @@ def test_a_backend_of_another_package_is_found_by_its_entry_point(monkeypatch):
 def test_a_count_that_is_none_is_refused(counts):
     with pytest.raises(ValueError, match="expected an int"):
         device_counts(**counts)
+
+
+@pytest.mark.parametrize("tpus", [(2, 2), (1, 2, 2, 0), (1, 2, 2, True), -1, 1.5])
+def test_a_mesh_that_is_none_is_refused(tpus):
+    with pytest.raises(ValueError, match="tpus is"):
+        device_counts(tpus=tpus)
+
+
+def test_up_to_eight_cores_are_of_this_machine_and_more_of_several_hosts():
+    assert ["CPU:0", "TPU:0", "TPU:1"] == [device.short for device in device_counts(tpus=2)]
+    hosts = [(device.job, device.task, device.short) for device in device_counts(tpus=(1, 1, 6, 2))][1:]
+
+    assert [("worker", task, name) for task in (0, 1) for name in ["CPU:0", *(f"TPU:{i}" for i in range(6))]] == hosts
+
+
+def test_a_worker_has_the_cores_of_its_own_machine_only():
+    with tf.using("host", tpus=8) as one, tf.using("host", tpus=16) as several:
+        assert (1, 2, 2, 2) == one.for_task("worker", 1, 2).tpu_mesh().shape
+        assert 0 == several.for_task("worker", 1, 2).tpu_mesh().size
 
 
 def test_a_device_kind_that_is_none_is_refused():

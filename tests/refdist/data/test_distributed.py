@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as generators
 
 import refdist as tf
+import simulator
 from refdist.data.distributed import Placing, Share, Splitting, stages_of
 from refdist.data.sharding import steps
 from refdist.plan import Plan
@@ -371,3 +372,44 @@ def test_a_position_that_is_none_or_of_another_pipeline_is_refused(state):
     iterator = iter(mirrored(2).experimental_distribute_dataset(Dataset.range(4).batch(2)))
     with pytest.raises(ValueError, match="position"):
         iterator.restore(state if state is not None else 3)
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+def test_as_many_steps_as_replicas_are_read_ahead_of_the_loop(replicas):
+    pulled = []
+
+    def numbers():
+        for number in range(20):
+            pulled.append(number)
+            yield np.full(replicas, number)
+
+    with tf.using("simulator", gpus=replicas), simulator.ledger() as record:
+        strategy = tf.distribute.MirroredStrategy()
+        data = Dataset.from_generator(numbers, output_signature=tf.TensorSpec((replicas,), tf.int64))
+        iterator = iter(strategy.experimental_distribute_dataset(data))
+        pulled.clear()
+        assert 0 == len(pulled)
+        next(iterator)
+        next(iterator)
+
+        assert 2 + replicas == len(pulled)
+        assert 2 * replicas == len(record.deliveries)  # what is read ahead has not been delivered
+        again = iter(strategy.experimental_distribute_dataset(data))
+        again.restore(iterator.state())
+        expected, got = (strategy.experimental_local_results(next(one)) for one in (iterator, again))
+        assert [np.asarray(part).tolist() for part in expected] == [np.asarray(part).tolist() for part in got]
+        assert 2 == int(np.asarray(expected[0]).ravel()[0])
+
+
+def test_what_was_read_before_a_failure_is_delivered_first():
+    def numbers():
+        yield from range(3)
+        raise KeyError("gone")
+
+    with tf.using("simulator", gpus=1):
+        data = Dataset.from_generator(numbers, output_signature=tf.TensorSpec((), tf.int64))
+        iterator = iter(tf.distribute.MirroredStrategy().experimental_distribute_dataset(data.batch(1)))
+        assert [0, 1, 2] == [int(np.asarray(next(iterator))[0]) for _ in range(3)]
+        for _ in range(2):
+            with pytest.raises(Exception, match="gone"):
+                next(iterator)
