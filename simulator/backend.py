@@ -22,7 +22,7 @@ from simulator.prediction import IN_SWITCH, predict_all_reduce
 from simulator.schedules import ALGORITHMS, Schedule, all_gather, all_to_one
 from simulator.topology import Cluster
 from simulator.traces import Trace
-from simulator.values import play_values
+from simulator.values import value_on
 
 
 class SimulatorBackend(HostBackend):
@@ -79,7 +79,7 @@ class SimulatorBackend(HostBackend):
             return [self._timed(tensor) for tensor in super().reduce(tensors, op, destinations, algorithm)]
         one = len(destinations) == 1
         schedule = all_to_one(len(places)) if one else self._schedule(self._algorithm or algorithm, len(places), size)
-        total = play_values(schedule, [np.asarray(tensor) for tensor in tensors])[0]
+        total = value_on(schedule, [np.asarray(tensor) for tensor in tensors])
         self.clock.collective(schedule, places, size)
         result = mean(total, len(tensors)) if op is ReduceOp.MEAN else total
         return [self._timed(tensor) for tensor in labelled(np.array(result), destinations)]

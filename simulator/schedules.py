@@ -9,7 +9,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Round:
     """Messages that are exchanged at once; a device goes on when all of its own have arrived.
 
@@ -26,7 +26,7 @@ class Round:
     joined: bool = False  # whether it happens at the same time as the round before
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Schedule:
     """A collective over a number of devices, each with data cut into a number of chunks."""
 

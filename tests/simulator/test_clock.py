@@ -11,7 +11,7 @@ import pytest
 import refdist as tf
 import simulator
 from simulator.schedules import ALGORITHMS
-from simulator.values import play_values
+from simulator.values import value_on
 
 ctx = tf.distribute.get_replica_context
 STAR = simulator.Cluster.star(4, 12.5e9, 500e-9, simulator.DeviceKind("A100", 80e9, 1e12, 1e12))
@@ -68,7 +68,7 @@ def test_numbers_are_those_of_the_algorithm(operations, name):
         rows = np.random.default_rng(0).normal(size=(4, 37)).astype(ml_dtypes.bfloat16)
         result = strategy.run(lambda: ctx().all_reduce("sum", tf.constant(rows[ctx().replica_id_in_sync_group])))
 
-    expected = play_values(ALGORITHMS[name](4, 4), list(rows))[0]
+    expected = value_on(ALGORITHMS[name](4, 4), list(rows))
     for part in strategy.experimental_local_results(result):
         assert expected.tobytes() == np.asarray(part).tobytes()
 

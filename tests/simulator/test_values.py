@@ -7,9 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as generators
 
 from simulator.schedules import ALGORITHMS
-from simulator.values import play_values
+from simulator.values import value_on
 
 DTYPES = ["float32", "float64", "float16", "int32", "int64", "uint8", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn]
+
+
+def play_values(schedule, arrays, op="sum", accumulate=None):
+    """What every device has at the end."""
+    return [value_on(schedule, arrays, device=device, op=op, accumulate=accumulate) for device in range(len(arrays))]
+
+
 ADD = {"sum": lambda a, b: a + b, "min": min, "max": max}
 
 
