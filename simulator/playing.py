@@ -82,7 +82,7 @@ def program(
 
 
 @numba.njit(cache=True, nogil=True)
-def _leave(users: Any, slot: int) -> None:
+def _leave(users: Any, slot: Any) -> None:
     if slot >= 0:
         users[slot] -= 1
 
