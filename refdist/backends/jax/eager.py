@@ -13,7 +13,7 @@ import numpy as np
 
 from refdist.backend import Tensors
 from refdist.backends.jax.layout import constrained, sharding
-from refdist.backends.jax.staged import MeshCompiler
+from refdist.backends.jax.mesh import MeshCompiler
 from refdist.backends.jax.tracing import staging, tracing
 from refdist.device import Device, resolve
 from refdist.enums import ReduceOp
