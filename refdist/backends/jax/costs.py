@@ -11,7 +11,19 @@ from jax.extend.core import Literal, jaxprs_in_params
 
 from refdist.backends.jax.merging import MEETINGS, plain
 
-_FREE = frozenset({"broadcast_in_dim", "reshape", "squeeze", "convert_element_type", "copy", "axis_index", "iota"})
+_FREE = frozenset(
+    {
+        "broadcast_in_dim",
+        "reshape",
+        "squeeze",
+        "convert_element_type",
+        "copy",
+        "axis_index",
+        "iota",
+        "slice",
+        "dynamic_slice",
+    }
+)
 
 
 @dataclasses.dataclass(frozen=True)
