@@ -1,5 +1,7 @@
 """What programs of JAX ask of a device is counted as their operations say."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -70,7 +72,7 @@ def test_exchanges_inside_a_loop_are_repeated_one_after_the_other():
 
     assert 3 == len(exchanges)
     assert 3 * PRODUCT == found.flops
-    for before, after in zip(exchanges, exchanges[1:], strict=False):
+    for before, after in itertools.pairwise(exchanges):
         reached, todo = set(), {after}
         while todo:
             reached |= todo
@@ -86,7 +88,12 @@ def test_a_gathering_is_told_from_a_sum():
 
 def test_the_room_of_a_program_is_what_is_alive_at_once():
     chain = cost(lambda x: jnp.cos(jnp.sin(jnp.exp(x))), SQUARE)
-    kept = cost(lambda x: (lambda a, b, c: a + b + c)(jnp.sin(x), jnp.cos(x), jnp.exp(x)), SQUARE)
+
+    def all_at_once(x):
+        first, second, third = jnp.sin(x), jnp.cos(x), jnp.exp(x)
+        return first + second + third
+
+    kept = cost(all_at_once, SQUARE)
 
     assert 2 * BYTES == chain.peak_bytes
     assert 4 * BYTES == kept.peak_bytes
