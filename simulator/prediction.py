@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import importlib
+import math
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,12 @@ def predict_all_reduce(
             can add, which "auto" does not assume.
         envelope_bytes: what every message carries beside its payload.
     """
-    if not payload_bytes >= 0 or not envelope_bytes >= 0:
+    if not isinstance(cluster, Cluster):
+        raise TypeError(
+            f"predict_all_reduce() got cluster={cluster!r}; expected a simulator.Cluster. Make one with Cluster.star(...)."
+        )
+    sizes = (payload_bytes, envelope_bytes)
+    if not all(isinstance(size, (int, float, np.number)) and 0 <= size < math.inf for size in sizes):
         raise ValueError(
             f"predict_all_reduce() got payload_bytes={payload_bytes!r} and envelope_bytes={envelope_bytes!r}; expected numbers of "
             f"at least 0. Give bytes."

@@ -198,6 +198,7 @@ class Cluster:
         for first, second, bandwidth, latency in links:
             _require_link(f"the link from {first} to {second}", Links("", 1, bandwidth, latency))
         routing = Explicit.of(names, links)
+        routing.require_connected()
         kinds = tuple(
             Links(f"{a} to {b}", 1, bandwidth, latency)
             for first, second, bandwidth, latency in links
@@ -298,19 +299,23 @@ class Explicit:
             ways[number[second]].append((2 * index + 1, number[first], latency))
         return cls(devices, tuple(map(tuple, ways)), names)
 
+    def require_connected(self) -> None:
+        """Refuse devices that others cannot reach; links go both ways, so that it is enough to look from one."""
+        reached = self._ways_from(0) if self.devices else {}
+        lost = [name for number, name in enumerate(self.devices) if number not in reached]
+        if lost:
+            raise ValueError(
+                f"The device {lost[0]!r} cannot be reached from {self.devices[0]!r}; expected links that lead there. "
+                f"Add one between them, or to a switch that both have."
+            )
+
     def routes(self, source: Array, target: Array) -> Array:
         trees = {int(one): self._ways_from(int(one)) for one in np.unique(source)}
-        found = [trees[int(a)].get(int(b)) for a, b in zip(source, target, strict=True)]
-        for a, b, way in zip(source, target, found, strict=True):
-            if way is None:
-                raise ValueError(
-                    f"The device {self.devices[b]!r} cannot be reached from {self.devices[a]!r}; expected links that lead there. "
-                    f"Add one between them, or to a switch that both have."
-                )
-        longest = max((len(way) for way in found if way is not None), default=0)
+        found = [trees[int(a)][int(b)] for a, b in zip(source, target, strict=True)]
+        longest = max((len(way) for way in found), default=0)
         table = np.full((source.size, max(longest, 1)), -1)
         for row, way in zip(table, found, strict=True):
-            row[: len(way or ())] = way or ()
+            row[: len(way)] = way
         return table
 
     def _ways_from(self, start: int) -> dict[int, tuple[int, ...]]:
@@ -337,13 +342,17 @@ def _require_count(what: str, count: Any) -> None:
         raise ValueError(f"{what} has {count!r}; expected an int of at least 1. Give the number there is.")
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def _require_link(where: str, link: Links) -> None:
-    if not (math.isfinite(link.bandwidth_bytes_per_second) and link.bandwidth_bytes_per_second > 0):
+    if not (_is_number(link.bandwidth_bytes_per_second) and link.bandwidth_bytes_per_second > 0):
         raise ValueError(
             f"The bandwidth of {(link.name or where)!r} is {link.bandwidth_bytes_per_second!r}; expected more than 0 bytes per "
             f"second. Give what it achieves."
         )
-    if not (math.isfinite(link.latency_seconds) and link.latency_seconds >= 0):
+    if not (_is_number(link.latency_seconds) and link.latency_seconds >= 0):
         raise ValueError(
             f"The latency of {(link.name or where)!r} is {link.latency_seconds!r}; expected at least 0 seconds. Use 0 for none."
         )
