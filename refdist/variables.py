@@ -48,7 +48,7 @@ class _Creation(type):
         stage = STAGE.get()
         made = create(**kwargs) if stage is None else stage.create(create, kwargs)
         if isinstance(made, Variable):
-            LIVE[id(made)] = made
+            LIVE.update((id(one), one) for one in made.shards)
         return made
 
 
@@ -195,6 +195,11 @@ class Variable(metaclass=_Creation):
     @property
     def all_copies(self) -> "tuple[Variable, ...]":
         """The same, also in a trace."""
+        return (self,)
+
+    @property
+    def shards(self) -> "tuple[Variable, ...]":
+        """The variables that hold the rows of this one: itself, unless it is cut."""
         return (self,)
 
     def lift(self, owner: Any, array: Any) -> None:
