@@ -34,7 +34,10 @@ class RemoteValue:
             try:
                 self._result = fn(*nest.map_structure(there, tuple(args)), **nest.map_structure(there, dict(kwargs)))
             except Exception as raised:
-                error = OutOfRangeError("The iterator of the worker is at its end.") if _at_end(raised) else raised
+                # A StopIteration that left join() would end a loop of the user's that has nothing to do with it.
+                error = (
+                    OutOfRangeError("A worker's iterator is at its end.") if type(raised) is StopIteration else raised
+                )
                 error.add_note(f"raised in a function that was scheduled on worker {worker}, on {device}")
                 self.error = error
 
@@ -173,11 +176,6 @@ def experimental_get_current_worker_index() -> int:
             "dataset. Ask there."
         )
     return worker
-
-
-def _at_end(error: Exception) -> bool:
-    # A StopIteration that left join() would end a loop of the user's that has nothing to do with it.
-    return isinstance(error, StopIteration)
 
 
 def _on_each(strategy: ParameterServerStrategy, make: Callable[[int], Any]) -> list[Any]:

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 COLOCATED: contextvars.ContextVar[Device | None] = contextvars.ContextVar("colocated", default=None)
 
 
+class Turns:
+    """How many variables a strategy has made, beside those that belong to another: the homes take turns."""
+
+    taken = 0
+
+
 def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
     """Make one variable with as many copies as the plan of the strategy says."""
     _require_supported(kwargs)
@@ -53,7 +59,7 @@ def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[
     copies: list[Variable] = []
     homes, colocated = plan.homes, COLOCATED.get()
     if plan.placement is Placement.CENTRAL:
-        homes = (colocated or homes[strategy.variables_made % len(homes)],)
+        homes = (colocated or homes[strategy.extended.turns.taken % len(homes)],)
     for index, home in enumerate(homes):
         own = dict(kwargs)
         if index == 0 and plan.workers > 1:
@@ -84,7 +90,7 @@ def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[
         )
     for copy in copies:
         copy.belong(strategy, variable)
-    strategy.variables_made += colocated is None
+    strategy.extended.turns.taken += colocated is None
     return variable
 
 

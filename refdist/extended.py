@@ -13,7 +13,7 @@ from refdist.cluster import exchange, require_own_worker
 from refdist.collection import MANY, fewer_collections
 from refdist.context import ReplicaContext
 from refdist.convert import to_array
-from refdist.creation import COLOCATED, create_variable
+from refdist.creation import COLOCATED, Turns, create_variable
 from refdist.device import PLACEMENT, Device, placed
 from refdist.distributed_variables import DistributedVariable, MirroredVariable
 from refdist.enums import ReduceOp
@@ -41,7 +41,7 @@ class StrategyExtended:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+        self.plan, self.turns = plan, Turns()
         self._container: Callable[[], StrategyBase | None] = lambda: None
         self._known_frames: list[context.Frame] = []
         self._compiler: Any = None

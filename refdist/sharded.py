@@ -13,7 +13,8 @@ from refdist import context
 from refdist.convert import to_array
 from refdist.device import PLACEMENT, Device
 from refdist.slices import IndexedSlices
-from refdist.variables import Operation, Variable
+from refdist.values import DistributedValues
+from refdist.variables import Operation, Variable, current_value
 
 PartitionFunction = Callable[..., Sequence[int]]
 
@@ -34,32 +35,23 @@ class ShardedVariable(Variable):
                 f"expected one or more, of one dtype, that differ in their first axis only. Pass such variables."
             )
         first = variables[0]
-        self._variables, self._name, self._strategy = tuple(variables), name, first.distribute_strategy
-        self._backend, self._device, self._dtype, self._container = first.backend, Device(first.device), first.dtype, None
-        self._trainable, self._synchronization = first.trainable, first.synchronization
-        self._aggregation = first.aggregation
+        self._variables, self._name, self._container = tuple(variables), name, None
+        self._strategy, self._backend, self._device = first.distribute_strategy, first.backend, Device(first.device)
+        self._trainable, self._dtype = first.trainable, first.dtype
+        self._synchronization, self._aggregation = first.synchronization, first.aggregation
         ends = list(itertools.accumulate(one.shape[0] for one in variables))
         self._rows = [range(end - one.shape[0], end) for end, one in zip(ends, variables, strict=True)]
         self._shape = (ends[-1], *first.shape[1:])
 
     name = property(lambda self: self._name)
 
-    @property
-    def variables(self) -> list[Variable]:
-        """The shards."""
-        return list(self._variables)
-
-    @property
-    def shards(self) -> tuple[Variable, ...]:
-        return self._variables
+    shards = property(lambda self: self._variables)
+    variables = property(lambda self: list(self._variables))
 
     @property
     def device(self) -> str:
         """There is none: each shard has its own."""
-        raise AttributeError(
-            f"The device of {self._name!r} was asked for; expected that of a shard, because each has its own. Take it from "
-            f"one of its variables."
-        )
+        raise AttributeError(f"{self._name!r} has no device; expected that of a shard. Ask one of its variables.")
 
     @property
     def stored(self) -> Any:
@@ -163,15 +155,14 @@ def create_sharded(partitioner: PartitionFunction, create: Callable[..., Any], k
     A variable that is not cut is an ordinary one. A function that makes the initial value is asked for one shard at a
     time where it takes partition_shape and partition_offset, and dtype and shape are given.
     """
-    initial, dtype, shape = kwargs.get("initial_value"), kwargs.get("dtype"), kwargs.get("shape")
-    if initial is None:
-        return create(**kwargs)  # which says what is missing
-    in_parts = shape is not None and dtype is not None and _takes_parts(initial)
+    initial, dtype, given = kwargs.get("initial_value"), kwargs.get("dtype"), kwargs.get("shape")
+    in_parts = given is not None and dtype is not None and _takes_parts(initial)
     if not in_parts:
         initial = kwargs["initial_value"] = _value(initial, dtype)
-        shape, dtype = initial.shape, initial.dtype if dtype is None else dtype
-    shape = tuple(shape)
-    count = _count(partitioner, shape, np.dtype(dtype)) if shape else 1
+    shape: tuple[int, ...] = tuple(np.shape(initial) if given is None else given)
+    if not shape or initial is None or (not in_parts and np.shape(initial) != shape):
+        return create(**kwargs)  # which says what is wrong, if something is
+    count = _count(partitioner, shape, np.dtype(initial.dtype if dtype is None else dtype))
     if count == 1:
         return create(**kwargs)
     base, extra = divmod(shape[0], count)
@@ -190,9 +181,9 @@ def create_sharded(partitioner: PartitionFunction, create: Callable[..., Any], k
 
 
 def _value(initial: Any, dtype: Any) -> Any:
-    value = initial() if callable(initial) else initial
-    value = value.read_value() if isinstance(value, Variable) else value
-    return value if isinstance(value, context.backend().tensor_type) else to_array(value, dtype)
+    value = current_value(initial() if callable(initial) else initial)
+    known = value is None or isinstance(value, (context.backend().tensor_type, DistributedValues))
+    return value if known else to_array(value, dtype)
 
 
 def _count(partitioner: PartitionFunction, shape: tuple[int, ...], dtype: Any) -> int:
@@ -207,9 +198,7 @@ def _count(partitioner: PartitionFunction, shape: tuple[int, ...], dtype: Any) -
 
 
 def _takes_parts(initial: Any) -> bool:
-    if not callable(initial):
-        return False
-    parameters = inspect.signature(initial).parameters
+    parameters = inspect.signature(initial).parameters if callable(initial) else {}
     every = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
     return every or {"partition_shape", "partition_offset"} <= parameters.keys()
 

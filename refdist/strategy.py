@@ -32,7 +32,6 @@ class StrategyBase:
                 f"tf.distribute, or the extended object of one."
             )
         self._extended = extended
-        self.variables_made = 0  # beside those that were to lie where another one does
         extended.bind(self)
 
     @property

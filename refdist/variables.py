@@ -115,6 +115,7 @@ class Variable(metaclass=_Creation):
     shape = property(lambda self: self._shape)
     dtype = property(lambda self: self._dtype)
     ndim = property(lambda self: len(self._shape))
+    shards = property(lambda self: (self,))  # the variables that hold its rows: itself, unless it is cut
     trainable = property(lambda self: self._trainable)
     synchronization = property(lambda self: self._synchronization)
     aggregation = property(lambda self: self._aggregation)
@@ -195,11 +196,6 @@ class Variable(metaclass=_Creation):
     @property
     def all_copies(self) -> "tuple[Variable, ...]":
         """The same, also in a trace."""
-        return (self,)
-
-    @property
-    def shards(self) -> "tuple[Variable, ...]":
-        """The variables that hold the rows of this one: itself, unless it is cut."""
         return (self,)
 
     def lift(self, owner: Any, array: Any) -> None:

@@ -92,6 +92,7 @@ class ParameterServerStrategy(Strategy):
         ]
         for worker in self._workers:
             worker.bind(self)
+            worker.turns = self._here.turns
 
     @property
     def _extended(self) -> StrategyExtended:  # pyright: ignore[reportIncompatibleVariableOverride]
