@@ -155,12 +155,13 @@ def create_sharded(partitioner: PartitionFunction, create: Callable[..., Any], k
     A variable that is not cut is an ordinary one. A function that makes the initial value is asked for one shard at a
     time where it takes partition_shape and partition_offset, and dtype and shape are given.
     """
-    initial, dtype, given = kwargs.get("initial_value"), kwargs.get("dtype"), kwargs.get("shape")
+    initial: Any = kwargs.get("initial_value")
+    dtype, given = kwargs.get("dtype"), kwargs.get("shape")
     in_parts = given is not None and dtype is not None and _takes_parts(initial)
     if not in_parts:
         initial = kwargs["initial_value"] = _value(initial, dtype)
     shape: tuple[int, ...] = tuple(np.shape(initial) if given is None else given)
-    if not shape or initial is None or (not in_parts and np.shape(initial) != shape):
+    if not shape or (not in_parts and np.shape(initial) != shape):
         return create(**kwargs)  # which says what is wrong, if something is
     count = _count(partitioner, shape, np.dtype(initial.dtype if dtype is None else dtype))
     if count == 1:
