@@ -32,7 +32,10 @@ def parameter_server_plan(resolver: ClusterResolver, *, own: bool = False) -> Pl
     homes = tuple(Device(f"/job:ps/task:{index}/device:CPU:0") for index in range(counts["ps"]))
     workers = worker_devices(resolver)
     backend.connect([*homes, *workers])
-    device = workers[resolver.task_id or 0] if own and resolver.task_type == "worker" else host_device(backend)
+    device = host_device(backend)
+    if own and resolver.task_type == "worker":
+        spec.task_address("worker", resolver.task_id or 0)  # raises where there is no such task
+        device = workers[resolver.task_id or 0]
     return Plan(
         "parameter_server", backend, (device,), homes, Placement.CENTRAL, ReductionToOneDevice(), resolver=resolver
     )

@@ -252,6 +252,12 @@ class TestV1:
         assert 2 == strategy.num_replicas_in_sync
         assert "/job:localhost/replica:0/task:0/device:CPU:0" == variable.device
 
+    def test_a_worker_that_is_not_there_is_refused(self):
+        chosen = resolver("worker", worker=2, ps=1)
+        chosen.task_id = 2
+        with pytest.raises(ValueError, match="expected 0 to 1"):
+            self.make(chosen)
+
     def test_something_else_than_a_resolver_is_refused(self):
         with pytest.raises(TypeError, match="ClusterResolver"):
             self.make(3)
