@@ -78,6 +78,18 @@ def test_results_of_one_worker_can_be_given_to_another(backend):
     assert 8.0 == float(value)
 
 
+def test_arguments_come_to_the_worker_also_where_python_does_the_work(backend):
+    cluster = coordinator()
+    with cluster.strategy.scope():
+        weight = tf.Variable(1.0)
+    iterator = iter(cluster.create_per_worker_dataset(tf.data.Dataset.range(2)))
+    step = tf.function(lambda iterator, x: (next(iterator), weight + x))
+    there = cluster.schedule(tf.function(lambda: tf.constant(2.0)))
+    values = [cluster.schedule(step, args=(iterator, there.get())) for _ in range(2)]
+
+    assert [3.0, 3.0] == [float(value[1]) for value in cluster.fetch(values)]
+
+
 class TestErrors:
     def failing(self, cluster):
         def fail():

@@ -101,6 +101,7 @@ def test_a_compiled_step_uses_and_makes_shards(backend):
 
     assert [28.0, 56.0] == [float(step(tf.constant(1.0))) for _ in range(2)]
     np.testing.assert_array_equal(TABLE * 4, made[0].numpy())
+    assert [server(0), server(1)] == [shard.device for shard in made[0].variables]
 
 
 def test_a_module_has_its_shards_and_a_checkpoint_fits_another_number_of_them(backend, tmp_path):
