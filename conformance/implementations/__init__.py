@@ -43,11 +43,12 @@ FEATURES_BUILT = frozenset(
         "function",
         "tpu",
         "logical_devices",
+        "parameter_server",
     }
 )
 """What refdist has on all its backends."""
 
-KINDS_BUILT = LOCAL_KINDS | {"TPU"}
+KINDS_BUILT = LOCAL_KINDS | {"TPU", "ParameterServer"}
 """The kinds of strategy that refdist has on all its backends, and that one program can use by itself."""
 
 
