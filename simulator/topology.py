@@ -257,7 +257,10 @@ class Hosts:
 
 @dataclasses.dataclass(frozen=True)
 class Torus:
-    """One dimension after the other, the shorter way around; forward where both are as long."""
+    """One dimension after the other, the last first, the shorter way around, as in SimGrid's own torus.
+
+    Where both ways are as long a message goes forward, but back from the middle.
+    """
 
     shape: tuple[int, ...]
 
@@ -266,9 +269,10 @@ class Torus:
         here = np.stack(np.unravel_index(source, self.shape), axis=1)
         there = np.stack(np.unravel_index(target, self.shape), axis=1)
         columns: list[Array] = []
-        for dimension, size in enumerate(self.shape):
+        for dimension, size in reversed(list(enumerate(self.shape))):
             ahead = (there[:, dimension] - here[:, dimension]) % size
-            forward = ahead <= size - ahead
+            middle = here[:, dimension] == size // 2
+            forward = np.where(middle, 2 * ahead < size, 2 * ahead <= size)
             distance = np.where(forward, ahead, size - ahead)
             for hop in range(size // 2):
                 number = np.ravel_multi_index(tuple(here.T), self.shape)

@@ -25,7 +25,8 @@ def test_routes_are_the_expected_links():
     hosts = Cluster.hosts(2, 2, 1e9, 0, 1e8, 0)
     assert ["up 1", "host up 0", "host down 1", "down 2"] == route(hosts, 1, 2)
     torus = Cluster.torus((4, 2), 1e9, 0)
-    assert ["dimension 0 back of 0", "dimension 1 forward of 6"] == route(torus, 0, 7)
+    assert ["dimension 1 forward of 0", "dimension 0 back of 1"] == route(torus, 0, 7)
+    assert ["dimension 1 back of 7", "dimension 0 forward of 6"] == route(torus, 7, 0)
 
 
 @given(shape=generators.lists(generators.integers(1, 5), min_size=1, max_size=3), data=generators.data())
