@@ -1,9 +1,9 @@
 """The event loop over messages: numba loops over plain arrays.
 
 A message waits until both of its devices have come to the step in which they exchange it, then for its latency; from
-then on it flows, and messages that share a link share its bandwidth fairly (max-min). A device goes on to its next step
-when all messages of the present one have arrived. Times are float64 seconds; events of one time are taken together, so
-that their order in memory does not matter.
+then on it flows, and messages that share a link share its bandwidth fairly (max-min), each by the weight of its route. A
+device goes on to its next step when all messages of the present one have arrived. Times are float64 seconds; events of
+one time are taken together, so that their order in memory does not matter.
 """
 
 from typing import Any
@@ -63,6 +63,7 @@ def play(
     route_start: Any,  # where the links of a route begin
     route_links: Any,
     latency: Any,  # of each route, in seconds
+    weight: Any,  # of each route: how much of a shared link it gets, compared with others
     bandwidth: Any,  # of each link, in bytes per second
     begin: Any,  # when each device is ready
     most: int,  # how many messages can be under way at once
@@ -107,6 +108,7 @@ def play(
     near_slots = np.empty(most, np.int64)
     spare = np.empty(links)
     users = np.empty(links, np.int64)
+    load = np.empty(links)  # the weights of the users together
     fresh = np.empty(most)  # new rates
 
     coming = np.empty(devices, np.int64)  # devices that enter a step
@@ -233,6 +235,7 @@ def play(
             links_near, slots_near = 1, 0
             near_links[0] = touched[index]
             seen_link[touched[index]] = turn
+            spare[touched[index]], users[touched[index]], load[touched[index]] = bandwidth[touched[index]], 0, 0.0
             at = 0
             while at < links_near:
                 node = head[near_links[at]]
@@ -249,16 +252,11 @@ def play(
                                 seen_link[link] = turn
                                 near_links[links_near] = link
                                 links_near += 1
+                                spare[link], users[link], load[link] = bandwidth[link], 0, 0.0
+                            users[link] += 1
+                            load[link] += weight[r]
                     node = after[node]
                 at += 1
-            for i in range(links_near):
-                link = near_links[i]
-                spare[link] = bandwidth[link]
-                users[link] = 0
-                node = head[link]
-                while node >= 0:
-                    users[link] += 1
-                    node = after[node]
             for i in range(slots_near):
                 fresh[near_slots[i]] = -1.0
             todo = slots_near
@@ -267,23 +265,24 @@ def play(
                 for i in range(links_near):
                     link = near_links[i]
                     if users[link] > 0:
-                        share = min(share, spare[link] / users[link])
+                        share = min(share, spare[link] / load[link])
                 limit = share * _TIE
                 for i in range(links_near):
                     link = near_links[i]
-                    if users[link] == 0 or spare[link] / users[link] > limit:
+                    if users[link] == 0 or spare[link] / load[link] > limit:
                         continue
                     node = head[link]
                     while node >= 0:
                         slot = node // hops
                         if fresh[slot] < 0.0:
-                            fresh[slot] = share
                             todo -= 1
                             r = pair[message[slot]]
+                            fresh[slot] = share * weight[r]
                             for hop in range(route_start[r], route_start[r + 1]):
                                 other = route_links[hop]
-                                spare[other] = max(spare[other] - share, 0.0)
+                                spare[other] = max(spare[other] - fresh[slot], 0.0)
                                 users[other] -= 1
+                                load[other] -= weight[r]
                         node = after[node]
             for i in range(slots_near):
                 slot = near_slots[i]

@@ -196,8 +196,8 @@ def run_messages(cluster: Cluster, messages: Messages, begin: Array, first: Arra
     links = table[on_way].astype(np.int64)
     own, own_step, own_start, most = flows.by_device(messages.source, messages.target, messages.step, devices)
     return flows.play(
-        messages.source, messages.target, messages.size, pair, own, own_step, own_start, start, links, latency, bandwidth,
-        begin, max(most, 1), first, last,
+        messages.source, messages.target, messages.size, pair, own, own_step, own_start, start, links, latency,
+        cluster.weights(latency), bandwidth, begin, max(most, 1), first, last,
     )  # fmt: skip
 
 

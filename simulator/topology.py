@@ -3,11 +3,12 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+Sharing = Literal["equal", "latency"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +49,9 @@ class Cluster:
 
     >>> Cluster.star(4, bandwidth_bytes_per_second=1e9, latency_seconds=1e-6)
     <Cluster star of 4 devices>
+
+    `sharing` says how messages share a link: in equal parts, or in parts that fall with the latency of the whole route, as
+    TCP does and SimGrid's CM02 assumes. Ask any cluster for that by `dataclasses.replace(cluster, sharing="latency")`.
     """
 
     name: str
@@ -56,9 +60,12 @@ class Cluster:
     routing: Routing
     kind: DeviceKind = DeviceKind()
     devices_per_host: int = 0  # 0 where all are in one
+    sharing: Sharing = "equal"
 
     def __post_init__(self) -> None:
         _require_count("devices", self.device_count)
+        if self.sharing not in get_args(Sharing):
+            raise ValueError(f"sharing is {self.sharing!r}; expected 'equal' or 'latency'. Use one of these.")
         for link in self.links:
             _require_link(self.name, link)
 
@@ -77,6 +84,13 @@ class Cluster:
     def latencies(self) -> Array:
         """The seconds of each link."""
         return np.repeat([link.latency_seconds for link in self.links], [link.count for link in self.links])
+
+    def weights(self, latency: Array) -> Array:
+        """How much of a shared link messages get, compared with each other, whose routes have these latencies."""
+        if self.sharing == "equal":
+            return np.ones(latency.size)
+        # A route without latency counts as one of a second, as in SimGrid.
+        return 1.0 / np.where(latency > 0, latency, 1.0)
 
     def link_name(self, number: int) -> str:
         """What a link is called."""

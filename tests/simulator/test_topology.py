@@ -1,5 +1,6 @@
 """Routes lead where they should, and what makes no sense is refused by name."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -72,6 +73,7 @@ def test_a_star_of_links_is_a_star():
         (lambda: Cluster.backbone(2, 1e9, 0, oversubscription=0), "oversubscription"),
         (lambda: Cluster.fat_tree(2, 2, 0, 1e9, 0), "up_links_per_leaf has 0"),
         (lambda: Cluster.hosts(0, 2, 1e9, 0, 1e9, 0), "hosts has 0"),
+        (lambda: dataclasses.replace(Cluster.star(2, 1e9, 0), sharing="fair"), "sharing is 'fair'"),
         (lambda: Cluster.of_links(["a", "a"], []), "Two devices are called 'a'"),
         (lambda: Cluster.of_links(["a", "b"], [("a", "b", -1.0, 0.0)]), "the link from a to b"),
     ],
