@@ -363,7 +363,7 @@ def by_device(source: Any, target: Any, step: Any, devices: int) -> Any:
     for d in range(devices):
         start[d + 1] += start[d]
     at = start[:-1].copy()
-    own = np.empty(2 * source.size, np.int64)
+    own = np.empty(2 * source.size, np.int32)
     steps = np.empty(2 * source.size, np.int32)
     for k in range(source.size):
         own[at[source[k]]] = k

@@ -203,7 +203,8 @@ def run_messages(cluster: Cluster, messages: Messages, begin: Array, first: Arra
 
 def _pairs(source: Array, target: Array, devices: int) -> tuple[Array, Array]:
     """The different pairs of devices, and which of them each message has."""
-    key = source.astype(np.int64) * devices + target
+    whole = np.int32 if devices * devices < 2**31 else np.int64  # half as much memory, where it suffices
+    key = source.astype(whole) * whole(devices) + target.astype(whole)
     if key.size <= 4 * devices:
         return np.unique(key, return_inverse=True)
     # Rounds repeat, so the pairs of the first ones are mostly all there are.
