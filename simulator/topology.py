@@ -3,11 +3,12 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+Sharing = Literal["equal", "latency"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +49,9 @@ class Cluster:
 
     >>> Cluster.star(4, bandwidth_bytes_per_second=1e9, latency_seconds=1e-6)
     <Cluster star of 4 devices>
+
+    `sharing` says how messages share a link: in equal parts, or in parts that fall with the latency of the whole route, as
+    TCP does and SimGrid's CM02 assumes. Ask any cluster for that by `dataclasses.replace(cluster, sharing="latency")`.
     """
 
     name: str
@@ -56,9 +60,12 @@ class Cluster:
     routing: Routing
     kind: DeviceKind = DeviceKind()
     devices_per_host: int = 0  # 0 where all are in one
+    sharing: Sharing = "equal"
 
     def __post_init__(self) -> None:
         _require_count("devices", self.device_count)
+        if self.sharing not in get_args(Sharing):
+            raise ValueError(f"sharing is {self.sharing!r}; expected 'equal' or 'latency'. Use one of these.")
         for link in self.links:
             _require_link(self.name, link)
 
@@ -77,6 +84,13 @@ class Cluster:
     def latencies(self) -> Array:
         """The seconds of each link."""
         return np.repeat([link.latency_seconds for link in self.links], [link.count for link in self.links])
+
+    def weights(self, latency: Array) -> Array:
+        """How much of a shared link messages get, compared with each other, whose routes have these latencies."""
+        if self.sharing == "equal":
+            return np.ones(latency.size)
+        # A route without latency counts as one of a second, as in SimGrid.
+        return 1.0 / np.where(latency > 0, latency, 1.0)
 
     def link_name(self, number: int) -> str:
         """What a link is called."""
@@ -258,7 +272,10 @@ class Hosts:
 
 @dataclasses.dataclass(frozen=True)
 class Torus:
-    """One dimension after the other, the shorter way around; forward where both are as long."""
+    """One dimension after the other, the last first, the shorter way around, as in SimGrid's own torus.
+
+    Where both ways are as long a message goes forward, but back from the middle.
+    """
 
     shape: tuple[int, ...]
 
@@ -267,9 +284,10 @@ class Torus:
         here = np.stack(np.unravel_index(source, self.shape), axis=1)
         there = np.stack(np.unravel_index(target, self.shape), axis=1)
         columns: list[Array] = []
-        for dimension, size in enumerate(self.shape):
+        for dimension, size in reversed(list(enumerate(self.shape))):
             ahead = (there[:, dimension] - here[:, dimension]) % size
-            forward = ahead <= size - ahead
+            middle = here[:, dimension] == size // 2
+            forward = np.where(middle, 2 * ahead < size, 2 * ahead <= size)
             distance = np.where(forward, ahead, size - ahead)
             for hop in range(size // 2):
                 number = np.ravel_multi_index(tuple(here.T), self.shape)
