@@ -8,7 +8,8 @@ The JSON document, version 1 (`schema_version` grows when a field changes its me
     selection        what was asked for: implementations, areas, keywords, replicas; an empty list is no restriction
     versions         of Python and of the packages that matter, by name
     results          one object per case: id, implementation, replicas (null if there is no check), status, detail,
-                     seconds. status is one of PASS FAIL ERROR TIMEOUT CRASH UNSUPPORTED DIVERGES
+                     seconds. status is one of PASS FAIL ERROR TIMEOUT CRASH, NOT RUN, DIVERGES XFAIL,
+                     UNSUPPORTED SKIP
     behaviors        derived from results, one object per behavior: id, area, title, level, and statuses: the worst
                      status of its cases, by implementation
     totals           derived from results: how many behaviors have which status, by implementation
@@ -25,7 +26,7 @@ from typing import Any
 
 from conformance import catalogue
 from conformance.catalogue import Behavior
-from conformance.results import Result, Status, worst
+from conformance.results import BROKEN, SILENT, Result, Status, worst
 from conformance.selection import Selection
 
 SCHEMA_VERSION = 1
@@ -73,13 +74,13 @@ class Report:
         )
 
     def exit_code(self) -> int:
-        """Return 0 if all conform, 1 if one does not, 3 if one crashed, 5 if there are no results."""
+        """Return 0 if all conform, 1 if one does not, 3 if one crashed, 5 if nothing was checked."""
         found = set(self.statuses.values())
-        if not found:
+        if found <= SILENT:
             return 5
         if Status.CRASH in found:
             return 3
-        return 1 if found & {Status.FAIL, Status.ERROR, Status.TIMEOUT} else 0
+        return 1 if found & (BROKEN | {Status.NOT_RUN}) else 0
 
     def to_json(self) -> str:
         """Write the report as a JSON document; the module says what its fields mean."""

@@ -16,12 +16,26 @@ class Status(Enum):
     """The check stopped at an exception that it did not expect."""
     FAIL = "FAIL"
     """The behavior is not kept."""
+    NOT_RUN = "NOT RUN"
+    """The check was left out, because a behavior that it needs is not kept; the detail says which."""
+    XFAIL = "XFAIL"
+    """The behavior is not kept, and the file of expected failures says so and why."""
     DIVERGES = "DIVERGES"
     """The behavior is not kept, and the implementation says so and why."""
     PASS = "PASS"
     """The behavior is kept."""
+    SKIP = "SKIP"
+    """Nothing can be said: the file of skipped checks says not to run it, and why."""
     UNSUPPORTED = "UNSUPPORTED"
     """Nothing can be said: there is no check, or the implementation has not what the check needs."""
+
+
+BROKEN = frozenset({Status.CRASH, Status.TIMEOUT, Status.ERROR, Status.FAIL})
+"""A behavior with one of these is not kept, and nobody has declared it: what needs it is not worth running."""
+DECLARED = frozenset({Status.XFAIL, Status.DIVERGES})
+"""Not kept, but declared with a reason; conforms as far as the exit code goes."""
+SILENT = frozenset({Status.SKIP, Status.UNSUPPORTED})
+"""Nothing was checked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,11 @@ SHOWN = (
     Status.ERROR,
     Status.TIMEOUT,
     Status.CRASH,
+    Status.NOT_RUN,
     Status.DIVERGES,
+    Status.XFAIL,
     Status.UNSUPPORTED,
+    Status.SKIP,
 )
 COLOURS = {
     Status.PASS: "green",
@@ -28,11 +31,15 @@ COLOURS = {
     Status.ERROR: "red",
     Status.TIMEOUT: "red",
     Status.CRASH: "bold red",
+    Status.NOT_RUN: "magenta",
     Status.DIVERGES: "yellow",
+    Status.XFAIL: "yellow",
     Status.UNSUPPORTED: "dim",
+    Status.SKIP: "dim",
 }
 UNBROKEN_SPACE = "\u00a0"
-QUIET = (Status.PASS, Status.UNSUPPORTED)
+BY_REASON = (Status.NOT_RUN, Status.UNSUPPORTED, Status.SKIP)
+QUIET = (Status.PASS, *BY_REASON)
 
 
 def render(report: Report, console: Console, *, verbose: bool = False) -> str:
@@ -118,12 +125,14 @@ def _counts_of(found: list[Result], cases: list[Result]) -> str:
 
 
 def _show_reasons(report: Report, implementation: str, console: Console) -> None:
-    """Print why nothing could be said about the behaviors that are unsupported."""
-    reasons: Counter[str] = Counter()
-    for behavior in report.behaviors:
-        if report.statuses.get((behavior.id, implementation)) is Status.UNSUPPORTED:
-            reasons[report.cases(behavior.id, implementation)[0].detail] += 1
-    if reasons:
-        console.print(Text(f"\n{Status.UNSUPPORTED.value} on {implementation}, by reason"))
-        for reason, count in reasons.most_common():
-            console.print(Padding(Text(f"{count:>4} {reason}"), (0, 0, 0, 2)))
+    """Print why nothing could be said about the behaviors that were not checked."""
+    for status in BY_REASON:
+        reasons: Counter[str] = Counter()
+        for behavior in report.behaviors:
+            if report.statuses.get((behavior.id, implementation)) is status:
+                cases = report.cases(behavior.id, implementation)
+                reasons[next(case.detail for case in cases if case.status is status)] += 1
+        if reasons:
+            console.print(Text(f"\n{status.value} on {implementation}, by reason"))
+            for reason, count in reasons.most_common():
+                console.print(Padding(Text(f"{count:>4} {reason}"), (0, 0, 0, 2)))
