@@ -6,24 +6,33 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from conformance import catalogue
 from conformance.checks import Check, checks
-from conformance.expectations import Unsupported
+from conformance.expectations import CheckFailed, Unsupported
 from conformance.faults import Plant, faults
 from conformance.implementations import Implementation, find
 from conformance.results import Result, Status
 from conformance.world import World
 
-Verdict = tuple[Status, str]
-"""A status and its detail."""
+
+class Verdict(NamedTuple):
+    """How a check ended, and what is known of it."""
+
+    status: Status
+    detail: str = ""
+    strategy: str = ""
+    expected: str = ""
+    got: str = ""
 
 
 def run_case(implementation: Implementation, check: Check, replicas: int) -> Result:
     """Open the implementation, and run a check with one replica count."""
     start = time.perf_counter()
-    status, detail = _declared(implementation, check, replicas, _verdict(implementation, check, replicas))
-    return Result(check.id, implementation.name, replicas, status, detail, time.perf_counter() - start)
+    verdict = _declared(implementation, check, replicas, _verdict(implementation, check, replicas))
+    seconds = time.perf_counter() - start
+    return Result(check.id, implementation.name, replicas, seconds=seconds, **verdict._asdict())
 
 
 def missing_features(implementation: Implementation, check: Check) -> str | None:
@@ -54,11 +63,11 @@ def _verdict(implementation: Implementation, check: Check, replicas: int) -> Ver
     """Run the function of a check in a new world, and judge how it ended."""
     reason = missing_features(implementation, check)
     if reason is not None:
-        return Status.UNSUPPORTED, reason
+        return Verdict(Status.UNSUPPORTED, reason)
     try:
         tf = implementation.open()
     except Exception as error:
-        return Status.ERROR, _short_traceback(error)
+        return Verdict(Status.ERROR, _short_traceback(error))
     world = World(implementation, tf, catalogue.load()[check.id], replicas)
     try:
         with warnings.catch_warnings():
@@ -66,12 +75,14 @@ def _verdict(implementation: Implementation, check: Check, replicas: int) -> Ver
             # In a context of its own, so that a scope left open by one check is not seen by the next.
             contextvars.copy_context().run(check.function, world)
     except Unsupported as error:
-        return Status.UNSUPPORTED, str(error)
+        return Verdict(Status.UNSUPPORTED, str(error))
     except AssertionError as error:
-        return Status.FAIL, _lines(str(error), _built(world), f"at {_place(error, check.function)}")
+        sides = (error.expected, error.got) if isinstance(error, CheckFailed) else ()
+        detail = _lines(str(error), _built(world), f"at {_place(error, check.function)}")
+        return Verdict(Status.FAIL, detail, world.built, *sides)
     except (Exception, SystemExit) as error:
-        return Status.ERROR, _lines(_short_traceback(error), _built(world))
-    return Status.PASS, ""
+        return Verdict(Status.ERROR, _lines(_short_traceback(error), _built(world)), world.built)
+    return Verdict(Status.PASS)
 
 
 def _declared(implementation: Implementation, check: Check, replicas: int, verdict: Verdict) -> Verdict:
@@ -79,10 +90,10 @@ def _declared(implementation: Implementation, check: Check, replicas: int, verdi
     reason = implementation.divergence(check.id, replicas)
     if reason is None:
         return verdict
-    if verdict[0] in (Status.FAIL, Status.ERROR):
-        return Status.DIVERGES, reason
-    if verdict[0] is Status.PASS:
-        return Status.FAIL, f"declared to diverge, but passes; the declared reason: {reason}"
+    if verdict.status in (Status.FAIL, Status.ERROR):
+        return verdict._replace(status=Status.DIVERGES, detail=reason)
+    if verdict.status is Status.PASS:
+        return Verdict(Status.FAIL, f"declared to diverge, but passes; the declared reason: {reason}")
     return verdict
 
 

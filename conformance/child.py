@@ -3,8 +3,7 @@
 It reads one JSON object from its input: implementation, checks (the place of the function that returns them),
 timeout in seconds, and cases, a list of [id, replicas]. It writes one JSON object per line: {"event": "ready"}
 when the implementation is open, and for each case, in order, {"event": "start", "id", "replicas", "error_bytes"},
-where the last says how much is already in the file of its error output, and {"event": "done", "id", "replicas",
-"status", "detail", "seconds"}.
+where the last says how much is already in the file of its error output, and {"event": "done", "result"}.
 """
 
 import faulthandler
@@ -39,8 +38,7 @@ def main() -> None:
         faulthandler.dump_traceback_later(request["timeout"])
         result = run_case(implementation, checks[id], replicas)
         faulthandler.cancel_dump_traceback_later()
-        outcome = {"status": result.status.value, "detail": result.detail, "seconds": result.seconds}
-        tell("done", id=id, replicas=replicas, **outcome)
+        tell("done", result=result.to_dict())
 
 
 if __name__ == "__main__":

@@ -7,12 +7,15 @@ The JSON document, version 1 (`schema_version` grows when a field changes its me
     seconds          the real time of the whole run
     selection        what was asked for: implementations, areas, keywords, replicas; an empty list is no restriction
     versions         of Python and of the packages that matter, by name
+    seed             from which everything random in the run was drawn
     results          one object per case: id, implementation, replicas (null if there is no check), status, detail,
-                     seconds. status is one of PASS FAIL ERROR TIMEOUT CRASH, NOT RUN, DIVERGES XFAIL,
-                     UNSUPPORTED SKIP
+                     seconds, strategy, expected, got. status is one of PASS FAIL ERROR TIMEOUT CRASH, NOT RUN,
+                     DIVERGES XFAIL, UNSUPPORTED SKIP
     behaviors        derived from results, one object per behavior: id, area, title, level, and statuses: the worst
                      status of its cases, by implementation
     totals           derived from results: how many behaviors have which status, by implementation
+
+docs/report.md says more of each field, and report.schema.json is the same for programs.
 """
 
 import json
@@ -41,6 +44,7 @@ class Report:
     selection: Selection
     versions: Mapping[str, str]
     complete: bool = True
+    seed: int = 0
 
     @cached_property
     def implementations(self) -> tuple[str, ...]:
@@ -56,14 +60,11 @@ class Report:
     @cached_property
     def statuses(self) -> Mapping[tuple[str, str], Status]:
         """The status of each behavior, by id and implementation."""
-        cases: dict[tuple[str, str], list[Status]] = {}
-        for result in self.results:
-            cases.setdefault((result.id, result.implementation), []).append(result.status)
-        return {key: worst(statuses) for key, statuses in cases.items()}
+        return {key: worst(case.status for case in cases) for key, cases in self._cases.items()}
 
     def cases(self, id: str, implementation: str) -> list[Result]:
         """Return the results of one behavior on one implementation."""
-        return [result for result in self.results if (result.id, result.implementation) == (id, implementation)]
+        return self._cases.get((id, implementation), [])
 
     def totals(self, implementation: str, area: str | None = None) -> Counter[Status]:
         """Count the behaviors of an implementation by status, in one area or in all."""
@@ -90,7 +91,8 @@ class Report:
             "seconds": self.seconds,
             "selection": asdict(self.selection),
             "versions": dict(self.versions),
-            "results": [{**asdict(result), "status": result.status.value} for result in self.results],
+            "seed": self.seed,
+            "results": [result.to_dict() for result in self.results],
             "behaviors": [self._summary(behavior) for behavior in self.behaviors],
             "totals": {
                 name: {status.value: count for status, count in self.totals(name).items()}
@@ -109,12 +111,21 @@ class Report:
                 f"Read it with the release that wrote it, or run the suite again."
             )
         return cls(
-            results=tuple(_result(**entry) for entry in document["results"]),
+            results=tuple(map(Result.from_dict, document["results"])),
             seconds=document["seconds"],
             selection=Selection(**{name: tuple(value) for name, value in document["selection"].items()}),
             versions=document["versions"],
             complete=document["complete"],
+            seed=document.get("seed", 0),
         )
+
+    @cached_property
+    def _cases(self) -> Mapping[tuple[str, str], list[Result]]:
+        """The results of each behavior on each implementation."""
+        cases: dict[tuple[str, str], list[Result]] = {}
+        for result in self.results:
+            cases.setdefault((result.id, result.implementation), []).append(result)
+        return cases
 
     def _summary(self, behavior: Behavior) -> dict[str, Any]:
         keys = [(behavior.id, name) for name in self.implementations]
@@ -126,10 +137,6 @@ class Report:
             "level": behavior.level,
             "statuses": statuses,
         }
-
-
-def _result(status: str, **fields: Any) -> Result:
-    return Result(status=Status(status), **fields)
 
 
 def versions() -> dict[str, str]:

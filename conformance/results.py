@@ -1,8 +1,10 @@
 """What came out: a status for each case, and the worst of them for each behavior."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
 from enum import Enum
+from typing import Any
 
 
 class Status(Enum):
@@ -59,6 +61,25 @@ class Result:
     status: Status
     detail: str = ""
     seconds: float = 0.0
+    strategy: str = ""
+    """The strategy that was built last, in words."""
+    expected: str = ""
+    got: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, for JSON."""
+        return {**asdict(self), "status": self.status.value}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Result":
+        """Make a result of plain values; those that a later release has added are left out."""
+        known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        return cls(**{**known, "status": Status(values["status"])})
+
+    def command(self) -> str:
+        """Return the command that runs this case again."""
+        counts = "" if self.replicas is None else f" --replicas {self.replicas}"
+        return f"python -m conformance run --impl {shlex.quote(self.implementation)} -k {self.id}{counts}"
 
 
 def worst(statuses: Iterable[Status]) -> Status:

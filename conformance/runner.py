@@ -95,8 +95,7 @@ def _results(
             status, detail = Status.TIMEOUT, f"did not end within {job.timeout:g} s\n{child.last_words()}"
         else:
             if message is not None:
-                status = Status(message["status"])
-                yield Result(case.id, implementation.name, case.replicas, status, message["detail"], message["seconds"])
+                yield Result.from_dict(message["result"])
                 continue
             status, detail = Status.CRASH, f"the process died ({child.ending()})\n{child.last_words()}"
         yield Result(case.id, implementation.name, case.replicas, status, detail.rstrip(), time.monotonic() - start)

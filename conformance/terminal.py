@@ -1,6 +1,5 @@
 """The rendering of a report for a terminal: plain text that is readable at 80 columns, with or without colour."""
 
-import shlex
 from collections import Counter
 
 from rich.console import Console
@@ -48,12 +47,6 @@ def render(report: Report, console: Console, *, verbose: bool = False) -> str:
         _show(report, console, verbose)
     lines = capture.get().replace(UNBROKEN_SPACE, " ").splitlines()
     return "".join(f"{line.rstrip()}\n" for line in lines)
-
-
-def reproduction(result: Result) -> str:
-    """Return the command that runs one case again."""
-    name = shlex.quote(result.implementation)
-    return f"python -m conformance run --impl {name} -k {result.id} --replicas {result.replicas}"
 
 
 def _show(report: Report, console: Console, verbose: bool) -> None:
@@ -115,7 +108,7 @@ def _show_finding(report: Report, behavior: Behavior, implementation: str, conso
     console.print(Padding(Text(behavior.statement), (0, 0, 0, 2)))
     console.print(Padding(Text(found[0].detail), (0, 0, 0, 4)))
     # Not wrapped, so that it can be copied.
-    console.print(Text(f"  {reproduction(found[0])}", "cyan"), soft_wrap=True)
+    console.print(Text(f"  {found[0].command()}", "cyan"), soft_wrap=True)
 
 
 def _counts_of(found: list[Result], cases: list[Result]) -> str:

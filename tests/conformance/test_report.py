@@ -99,7 +99,7 @@ def test_a_report_survives_json() -> None:
 def test_the_json_has_the_documented_fields() -> None:
     document = json.loads(MIXED.to_json())
 
-    fields = "schema_version complete seconds selection versions results behaviors totals"
+    fields = "schema_version complete seconds selection versions seed results behaviors totals"
     assert fields.split() == list(document)
     assert SCHEMA_VERSION == document["schema_version"]
     assert {"one": "FAIL", "two": "TIMEOUT"} == document["behaviors"][2]["statuses"]
