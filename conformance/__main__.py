@@ -14,7 +14,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from conformance import catalogue, terminal
+from conformance import badge, catalogue, html, junit, terminal
 from conformance.catalogue import Behavior
 from conformance.checks import checks
 from conformance.faults import faults
@@ -67,8 +67,14 @@ def _run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         code = INTERRUPTED
     report = Report(tuple(results), time.monotonic() - start, selection, versions(), complete=code == 0)
-    if options.json is not None:
-        options.json.write_text(report.to_json() + "\n", encoding="utf-8")
+    for file, render in (
+        (options.json, Report.to_json),
+        (options.html, html.render),
+        (options.junit_xml, junit.render),
+        (options.badge, badge.render),
+    ):
+        if file is not None:
+            file.write_text(render(report), encoding="utf-8")
     if results:
         _write(terminal.render(report, Console(), verbose=options.verbose))
     elif code == 0:
@@ -169,6 +175,9 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--impl", action="append", metavar="NAME", help=named)
     running.add_argument("--replicas", type=_counts, default=(), metavar="1,2", help="only these replica counts")
     running.add_argument("--json", type=_file, metavar="FILE", help="write the report there too")
+    running.add_argument("--html", type=_file, metavar="FILE", help="write the report there, as one page for browsers")
+    running.add_argument("--junit-xml", type=_file, metavar="FILE", help="write the report there, for CI servers")
+    running.add_argument("--badge", type=_file, metavar="FILE", help="write there how many are kept, as an SVG picture")
     running.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="for each check (default: 60)")
     own = "package.module:function that returns other checks"
     running.add_argument("--checks", default=CHECKS, metavar="PLACE", help=own)

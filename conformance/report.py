@@ -99,7 +99,7 @@ class Report:
                 for name in self.implementations
             },
         }
-        return json.dumps(document, indent=2)
+        return json.dumps(document, indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> "Report":

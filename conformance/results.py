@@ -73,13 +73,21 @@ class Result:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Result":
         """Make a result of plain values; those that a later release has added are left out."""
-        known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
-        return cls(**{**known, "status": Status(values["status"])})
+        known: dict[str, Any] = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        known["status"] = Status(known["status"])
+        return cls(**known)
 
-    def command(self) -> str:
-        """Return the command that runs this case again."""
-        counts = "" if self.replicas is None else f" --replicas {self.replicas}"
-        return f"python -m conformance run --impl {shlex.quote(self.implementation)} -k {self.id}{counts}"
+
+def reproduction(*cases: Result) -> str:
+    """Return the command that runs these cases of one behavior on one implementation again.
+
+    >>> reproduction(Result("RUN-03", "jax", 1, Status.PASS), Result("RUN-03", "jax", 2, Status.FAIL))
+    'python -m conformance run --impl jax -k RUN-03 --replicas 1,2'
+    """
+    first = cases[0]
+    counts = ",".join(str(case.replicas) for case in cases if case.replicas is not None)
+    replicas = f" --replicas {counts}" if counts else ""
+    return f"python -m conformance run --impl {shlex.quote(first.implementation)} -k {first.id}{replicas}"
 
 
 def worst(statuses: Iterable[Status]) -> Status:

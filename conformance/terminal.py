@@ -9,7 +9,7 @@ from rich.text import Text
 
 from conformance.catalogue import Behavior
 from conformance.report import Report
-from conformance.results import Result, Status
+from conformance.results import Result, Status, reproduction
 
 # The order in which a reader looks for them, which is not the order of gravity.
 SHOWN = (
@@ -108,7 +108,7 @@ def _show_finding(report: Report, behavior: Behavior, implementation: str, conso
     console.print(Padding(Text(behavior.statement), (0, 0, 0, 2)))
     console.print(Padding(Text(found[0].detail), (0, 0, 0, 4)))
     # Not wrapped, so that it can be copied.
-    console.print(Text(f"  {found[0].command()}", "cyan"), soft_wrap=True)
+    console.print(Text(f"  {reproduction(found[0])}", "cyan"), soft_wrap=True)
 
 
 def _counts_of(found: list[Result], cases: list[Result]) -> str:
