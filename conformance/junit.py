@@ -33,7 +33,12 @@ def _suite(report: Report, implementation: str) -> Element:
     seconds = f"{sum(result.seconds for result in results):.3f}"
     suite = Element("testsuite", {"name": printable(implementation), "time": seconds, **_counts(results)})
     properties = SubElement(suite, "properties")
-    facts = {"seed": str(report.seed), "complete": str(report.complete).lower(), **report.versions}
+    facts = {
+        "mode": report.selection.mode,
+        "seed": str(report.selection.seed),
+        "complete": str(report.complete).lower(),
+        **report.versions,
+    }
     for name, value in facts.items():
         SubElement(properties, "property", name=printable(name), value=printable(value))
     for result in results:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 
 from conformance import catalogue
@@ -208,12 +208,10 @@ class Page:
     @property
     def restrictions(self) -> list[str]:
         """What the run was restricted to, in words."""
-        chosen = asdict(self.report.selection)
-        return [
-            f"{name} {', '.join(map(str, values))}"
-            for name, values in chosen.items()
-            if values and name != "implementations"
-        ]
+        chosen = self.report.selection
+        lists = {"areas": chosen.areas, "texts or ids": chosen.keywords, "replicas": chosen.replicas}
+        words = [f"{name} {', '.join(map(str, values))}" for name, values in lists.items() if values]
+        return [*words, *(["one replica count for each"] if chosen.mode == "quick" else [])]
 
     @property
     def replicas(self) -> list[int]:

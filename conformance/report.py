@@ -5,9 +5,9 @@ The JSON document, version 1 (`schema_version` grows when a field changes its me
     schema_version   1
     complete         true, or false if the run was interrupted or broke
     seconds          the real time of the whole run
-    selection        what was asked for: implementations, areas, keywords, replicas; an empty list is no restriction
+    selection        what was asked for: implementations, areas, keywords, replicas (an empty list is no restriction),
+                     mode (quick, full, deep) and seed
     versions         of Python and of the packages that matter, by name
-    seed             from which everything random in the run was drawn
     results          one object per case: id, implementation, replicas (null if there is no check), status, detail,
                      seconds, strategy, expected, got. status is one of PASS FAIL ERROR TIMEOUT CRASH, NOT RUN,
                      DIVERGES XFAIL, UNSUPPORTED SKIP
@@ -22,7 +22,7 @@ import json
 import platform
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from importlib import metadata
 from typing import Any
@@ -44,7 +44,6 @@ class Report:
     selection: Selection
     versions: Mapping[str, str]
     complete: bool = True
-    seed: int = 0
 
     @cached_property
     def implementations(self) -> tuple[str, ...]:
@@ -91,7 +90,6 @@ class Report:
             "seconds": self.seconds,
             "selection": asdict(self.selection),
             "versions": dict(self.versions),
-            "seed": self.seed,
             "results": [result.to_dict() for result in self.results],
             "behaviors": [self._summary(behavior) for behavior in self.behaviors],
             "totals": {
@@ -113,10 +111,9 @@ class Report:
         return cls(
             results=tuple(map(Result.from_dict, document["results"])),
             seconds=document["seconds"],
-            selection=Selection(**{name: tuple(value) for name, value in document["selection"].items()}),
+            selection=_selection(document["selection"]),
             versions=document["versions"],
             complete=document["complete"],
-            seed=document.get("seed", 0),
         )
 
     @cached_property
@@ -137,6 +134,11 @@ class Report:
             "level": behavior.level,
             "statuses": statuses,
         }
+
+
+def _selection(values: Mapping[str, Any]) -> Selection:
+    known = {field.name: values[field.name] for field in fields(Selection) if field.name in values}
+    return Selection(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
 
 
 def versions() -> dict[str, str]:

@@ -16,6 +16,8 @@ class Selection:
     areas: tuple[str, ...] = ()
     keywords: tuple[str, ...] = ()
     replicas: tuple[int, ...] = ()
+    mode: str = "full"
+    seed: int = 0
 
     def of(self, catalogue: Mapping[str, Behavior]) -> list[Behavior]:
         """Return the selected behaviors in catalogue order; a word that is an id selects this one only."""

@@ -179,13 +179,17 @@
       requestAnimationFrame(() => form.scrollIntoView());
     }
   });
-  panel.addEventListener("close", () => { if (opened) { opened = ""; write(false); } });
+  panel.addEventListener("close", () => {
+    if (!opened) return;
+    show("");
+    write(false);
+  });
   form.addEventListener("input", () => { apply(); write(false); });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(() => { apply(); write(false); }));
   addEventListener("hashchange", read);
-  // The browser goes to the place that the address names, which lies in the panel; its start is what to read first.
-  addEventListener("load", () => { panel.scrollTop = 0; });
+  // The browser itself goes to what the address names, and takes the focus along; the start of the panel comes first.
+  addEventListener("load", () => { if (opened) show(opened); });
 
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || panel.open || event.ctrlKey || event.metaKey || event.target.matches("input, select")) return;

@@ -28,8 +28,13 @@ OPTIONS = (
     "about:blank",
 )
 LIMIT_SECONDS = 60.0
-# The protocol is spoken on the file descriptors 3 and 4, which the shell makes of those that it inherits.
-_SHELL = 'reading=$1 writing=$2; shift 2; eval "exec \\"\\$@\\" 3<&$reading 4>&$writing"'
+# Speaks the protocol on the file descriptors 3 and 4, as the browser wants it, and becomes the browser.
+_START = """
+import fcntl, os, sys
+reading, writing = (fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3])
+os.dup2(reading, 3), os.dup2(writing, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 class Browser:
@@ -119,10 +124,9 @@ def browser() -> Generator[Browser]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         process = subprocess.Popen(
             [
-                "sh",
+                sys.executable,
                 "-c",
-                _SHELL,
-                "sh",
+                _START,
                 str(to_child[0]),
                 str(from_child[1]),
                 PATH,
@@ -146,23 +150,3 @@ def browser() -> Generator[Browser]:
             timer.cancel()
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-if __name__ == "__main__":
-    import base64
-    import pathlib
-
-    # python -m tests.conformance.browser ADDRESS FILE.png WIDTH HEIGHT [light|dark]: look at a page.
-    address, file, width, height, theme = [*sys.argv[1:], "light"][:5]
-    with browser() as shown:
-        shown.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=int(width),
-            height=int(height),
-            deviceScaleFactor=1,
-            mobile=int(width) < 500,
-        )
-        shown.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
-        shown.open(address)
-        print("scroll width", shown.ask("document.documentElement.scrollWidth"), shown.complaints())
-        pathlib.Path(file).write_bytes(base64.b64decode(shown.call("Page.captureScreenshot")["data"]))

@@ -31,6 +31,7 @@ def test_each_case_is_reported_with_its_status() -> None:
     }
     assert expected == {id: worst(result.status for result in found if result.id == id) for id in expected}
     assert {FAKE} == {result.implementation for result in found}
+    assert {("7", "3", "Mirrored with 3 replicas")} == {(r.expected, r.got, r.strategy) for r in found if r.got == "3"}
 
 
 def test_a_child_that_exits_is_a_crash_of_the_running_case_only() -> None:
