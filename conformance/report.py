@@ -137,8 +137,10 @@ class Report:
 
 
 def _selection(values: Mapping[str, Any]) -> Selection:
-    known = {field.name: values[field.name] for field in fields(Selection) if field.name in values}
-    return Selection(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
+    """Make a selection of plain values; those that a later release has added are left out."""
+    known: dict[str, Any] = {field.name: values[field.name] for field in fields(Selection) if field.name in values}
+    frozen: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
+    return Selection(**frozen)
 
 
 def versions() -> dict[str, str]:

@@ -7,8 +7,10 @@ import subprocess
 import sys
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from conformance import __main__ as command
+from conformance import badge, html, junit
 from conformance.__main__ import main
 from conformance.report import Report
 
@@ -49,6 +51,9 @@ def test_exit_codes(arguments: list[str], code: int) -> None:
         ["run", "--timeout", "soon"],
         ["run", "--json", "no/such/folder/report.json"],
         ["run", "--json", "."],
+        ["run", "--html", "."],
+        ["run", "--junit-xml", "no/such/folder/report.xml"],
+        ["run", "--badge", "."],
     ],
 )
 def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
@@ -76,6 +81,20 @@ def test_the_report_is_written_as_json_too(tmp_path: pathlib.Path, capsys: pytes
     assert ["FAIL"] == [result.status.name for result in Report.from_json(file.read_text()).results]
     assert [2] == json.loads(file.read_text())["selection"]["replicas"]
     assert "RUN-02" in capsys.readouterr().out
+
+
+def test_the_report_is_written_for_programs_browsers_servers_and_readmes(tmp_path: pathlib.Path) -> None:
+    files = {option: tmp_path / option for option in ("json", "html", "junit-xml", "badge")}
+    written = [word for option, file in files.items() for word in (f"--{option}", str(file))]
+
+    main([*RUN, "-k", "RUN-02", "-k", "RUN-04", *written])
+
+    report = Report.from_json(files["json"].read_text(encoding="utf-8"))
+    schema = json.loads((ROOT / "conformance" / "report.schema.json").read_text(encoding="utf-8"))
+    assert [] == list(Draft202012Validator(schema).iter_errors(json.loads(files["json"].read_text(encoding="utf-8"))))
+    assert html.render(report) == files["html"].read_text(encoding="utf-8")
+    assert junit.render(report) == files["junit-xml"].read_text(encoding="utf-8")
+    assert badge.render(report) == files["badge"].read_text(encoding="utf-8")
 
 
 def test_progress_is_not_shown_when_stderr_is_not_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
