@@ -124,6 +124,7 @@
     for (const button of all("[value=previous], [value=next]", panel)) button.disabled = !around[button.value];
     if (!panel.open) panel.showModal();
     panel.setAttribute("aria-labelledby", `${id}-title`);
+    reach(article);
     find("h3", article).focus({ preventScroll: true });
     panel.scrollTop = 0;
   }
@@ -141,6 +142,15 @@
     button.className = "copy";
     button.textContent = "Copy";
     command.append(button);
+  }
+
+  // What has to be scrolled can be scrolled with the keyboard too.
+  function reach(within) {
+    for (const text of all("code, pre", within)) {
+      const cut = text.scrollWidth > text.clientWidth || text.scrollHeight > text.clientHeight;
+      text.toggleAttribute("tabindex", cut);
+      if (cut) text.tabIndex = 0;
+    }
   }
 
   async function copy(button) {
@@ -214,8 +224,8 @@
     paint();
   });
 
-  document.documentElement.classList.add("js");
   for (const command of all(".broken-list .command")) addCopy(command);
+  reach(document);
   paint();
   read();
 })();

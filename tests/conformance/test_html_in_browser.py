@@ -198,7 +198,19 @@ def test_hostile_details_are_shown_and_do_nothing(page: Open) -> None:
 
     assert "Conformance of one, two" == shown.ask("document.title")
     assert "</script><script>" in shown.ask('document.querySelector("dialog .pointed pre").textContent')
-    assert 1 == shown.ask("document.scripts.length")
+    assert 2 == shown.ask("document.scripts.length")
+
+
+def test_when_the_script_breaks_the_page_is_the_one_without_scripts(page: Open, chromium: Browser) -> None:
+    program = "Document.prototype.querySelectorAll = () => { throw new Error('no selectors here'); }"
+    number = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=program)["identifier"]
+    shown = page()
+    chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=number)
+
+    assert ["none", "block"] == shown.ask(
+        '["#filters", "#details"].map(place => getComputedStyle(document.querySelector(place)).display)'
+    )
+    page()  # The error above was wanted; no complaint is left of it.
 
 
 def test_the_theme_follows_the_system_until_it_is_chosen(page: Open, chromium: Browser) -> None:
