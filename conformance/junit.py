@@ -11,8 +11,9 @@ from xml.etree.ElementTree import Element, SubElement
 
 from conformance import catalogue
 from conformance.printable import printable
-from conformance.report import Report
-from conformance.results import BROKEN, Result, Status, reproduction
+from conformance.report import Report, reproduction
+from conformance.results import BROKEN, Result, Status
+from conformance.selection import Selection
 
 
 def render(report: Report) -> str:
@@ -42,11 +43,11 @@ def _suite(report: Report, implementation: str) -> Element:
     for name, value in facts.items():
         SubElement(properties, "property", name=printable(name), value=printable(value))
     for result in results:
-        suite.append(_case(result))
+        suite.append(_case(result, report.selection))
     return suite
 
 
-def _case(result: Result) -> Element:
+def _case(result: Result, selection: Selection) -> Element:
     """Write one case, and why it did not pass."""
     behavior = catalogue.load()[result.id]
     replicas = "" if result.replicas is None else f" [replicas={result.replicas}]"
@@ -56,7 +57,7 @@ def _case(result: Result) -> Element:
     if kind:
         message = f"{result.status.value}: {_first_line(result)}"
         ending = SubElement(case, kind, type=result.status.value, message=printable(message))
-        ending.text = printable(f"{behavior.statement}\n\n{result.detail}\n\n{reproduction(result)}\n")
+        ending.text = printable(f"{behavior.statement}\n\n{result.detail}\n\n{reproduction(selection, result)}\n")
     return case
 
 

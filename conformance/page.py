@@ -7,8 +7,9 @@ from itertools import groupby
 
 from conformance import catalogue
 from conformance.catalogue import Behavior
-from conformance.report import Report
-from conformance.results import BROKEN, DECLARED, SILENT, Result, Status, reproduction, worst
+from conformance.report import Report, reproduction
+from conformance.results import BROKEN, DECLARED, SILENT, Result, Status, worst
+from conformance.selection import Selection
 from conformance.terminal import SHOWN
 
 SIGNS = {"kept": "✓", "broken": "✗", "blocked": "○", "declared": "≠", "silent": "-"}
@@ -25,6 +26,7 @@ def group_of(status: Status) -> str:
 class Evidence:
     """Cases of one behavior on one implementation that ended alike."""
 
+    selection: Selection
     cases: tuple[Result, ...]
 
     @property
@@ -84,7 +86,7 @@ class Evidence:
     @property
     def command(self) -> str:
         """The command that runs the cases again."""
-        return reproduction(*self.cases)
+        return reproduction(self.selection, *self.cases)
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ class Cell:
     behavior: Behavior
     name: str
     cases: Sequence[Result]
+    selection: Selection
 
     @property
     def status(self) -> Status:
@@ -114,7 +117,7 @@ class Cell:
     def note(self) -> str:
         """With which replica counts, and on which strategies, the worst happened, where that is not all of them."""
         found = [case for case in self.cases if case.status is self.status]
-        kinds = dict.fromkeys(Evidence((case,)).kind for case in found if case.strategy)
+        kinds = dict.fromkeys(Evidence(self.selection, (case,)).kind for case in found if case.strategy)
         counts = ""
         if len(found) < len(self.cases):
             some, all = (", ".join(str(case.replicas) for case in group) for group in (found, self.cases))
@@ -128,7 +131,7 @@ class Cell:
         def key(case: Result) -> tuple[int, str, str, str, str]:
             return list(Status).index(case.status), case.detail, case.strategy, case.expected, case.got
 
-        return [Evidence(tuple(cases)) for _, cases in groupby(sorted(self.cases, key=key), key)]
+        return [Evidence(self.selection, tuple(cases)) for _, cases in groupby(sorted(self.cases, key=key), key)]
 
 
 @dataclass(frozen=True)
@@ -221,7 +224,7 @@ class Page:
     def cell(self, behavior: Behavior, name: str) -> Cell | None:
         """Return one behavior on one implementation, or None if it was not asked for there."""
         cases = self.report.cases(behavior.id, name)
-        return Cell(behavior, name, cases) if cases else None
+        return Cell(behavior, name, cases, self.report.selection) if cases else None
 
     def gravest(self, behavior: Behavior) -> str:
         """Return the group of the worst status that a behavior has on any implementation."""

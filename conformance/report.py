@@ -20,6 +20,7 @@ docs/report.md says more of each field, and report.schema.json is the same for p
 
 import json
 import platform
+import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -134,6 +135,19 @@ class Report:
             "level": behavior.level,
             "statuses": statuses,
         }
+
+
+def reproduction(selection: Selection, *cases: Result) -> str:
+    """Return the command that runs these cases of one behavior on one implementation again, with the same values.
+
+    >>> reproduction(Selection(), Result("RUN-03", "jax", 1, Status.PASS), Result("RUN-03", "jax", 2, Status.FAIL))
+    'python -m conformance run --impl jax -k RUN-03 --replicas 1,2'
+    """
+    first = cases[0]
+    counts = ",".join(str(case.replicas) for case in cases if case.replicas is not None)
+    replicas = f" --replicas {counts}" if counts else ""
+    drawn = f" --mode deep --seed {selection.seed}" if selection.mode == "deep" else ""
+    return f"python -m conformance run --impl {shlex.quote(first.implementation)} -k {first.id}{replicas}{drawn}"
 
 
 def _selection(values: Mapping[str, Any]) -> Selection:

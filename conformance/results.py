@@ -1,6 +1,5 @@
 """What came out: a status for each case, and the worst of them for each behavior."""
 
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
@@ -76,18 +75,6 @@ class Result:
         known: dict[str, Any] = {field.name: values[field.name] for field in fields(cls) if field.name in values}
         known["status"] = Status(known["status"])
         return cls(**known)
-
-
-def reproduction(*cases: Result) -> str:
-    """Return the command that runs these cases of one behavior on one implementation again.
-
-    >>> reproduction(Result("RUN-03", "jax", 1, Status.PASS), Result("RUN-03", "jax", 2, Status.FAIL))
-    'python -m conformance run --impl jax -k RUN-03 --replicas 1,2'
-    """
-    first = cases[0]
-    counts = ",".join(str(case.replicas) for case in cases if case.replicas is not None)
-    replicas = f" --replicas {counts}" if counts else ""
-    return f"python -m conformance run --impl {shlex.quote(first.implementation)} -k {first.id}{replicas}"
 
 
 def worst(statuses: Iterable[Status]) -> Status:

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from conformance.catalogue import Behavior
 from conformance.printable import printable
-from conformance.report import Report
-from conformance.results import BROKEN, Result, Status, reproduction
+from conformance.report import Report, reproduction
+from conformance.results import BROKEN, Result, Status
 
 # The order in which a reader looks for them, which is not the order of gravity.
 SHOWN = (
@@ -117,7 +117,7 @@ def _show_finding(report: Report, behavior: Behavior, implementation: str, conso
     console.print(Padding(Text(behavior.statement), (0, 0, 0, 2)))
     console.print(Padding(Text(printable(found[0].detail)), (0, 0, 0, 4)))
     # Not wrapped, so that it can be copied.
-    console.print(Text(f"  {reproduction(found[0])}", "cyan"), soft_wrap=True)
+    console.print(Text(f"  {reproduction(report.selection, found[0])}", "cyan"), soft_wrap=True)
 
 
 def _counts_of(found: list[Result], cases: list[Result]) -> str:

@@ -9,8 +9,8 @@ from jsonschema import Draft202012Validator
 from rich.console import Console
 
 from conformance.catalogue import LEVELS, load
-from conformance.report import SCHEMA_VERSION, Report, versions
-from conformance.results import Result, Status, reproduction
+from conformance.report import SCHEMA_VERSION, Report, reproduction, versions
+from conformance.results import Result, Status
 from conformance.selection import Selection
 from conformance.terminal import COLOURS, SHOWN, render
 
@@ -113,7 +113,13 @@ def test_every_status_has_a_place_and_a_colour() -> None:
 def test_a_case_without_a_check_is_reproduced_without_a_replica_count() -> None:
     result = Result("KERAS-01", "a:b c", None, Status.UNSUPPORTED)
 
-    assert "python -m conformance run --impl 'a:b c' -k KERAS-01" == reproduction(result)
+    assert "python -m conformance run --impl 'a:b c' -k KERAS-01" == reproduction(Selection(), result)
+
+
+def test_a_case_of_values_drawn_at_random_is_reproduced_with_its_seed() -> None:
+    result = Result("RUN-01", "one", 2, Status.FAIL)
+
+    assert reproduction(Selection(mode="deep", seed=7), result).endswith("--replicas 2 --mode deep --seed 7")
 
 
 def test_the_text_ends_with_the_totals() -> None:
