@@ -5,7 +5,8 @@ The JSON document, version 1 (`schema_version` grows when a field changes its me
     schema_version   1
     complete         true, or false if the run was interrupted or broke
     seconds          the real time of the whole run
-    selection        what was asked for: implementations, areas, keywords, replicas; an empty list is no restriction
+    selection        what was asked for: implementations, areas, keywords, replicas (an empty list is no restriction),
+                     mode (quick, full, deep) and seed
     versions         of Python and of the packages that matter, by name
     results          one object per case: id, implementation, replicas (null if there is no check), status, detail,
                      seconds. status is one of PASS FAIL ERROR TIMEOUT CRASH, NOT RUN, DIVERGES XFAIL,
@@ -111,7 +112,7 @@ class Report:
         return cls(
             results=tuple(_result(**entry) for entry in document["results"]),
             seconds=document["seconds"],
-            selection=Selection(**{name: tuple(value) for name, value in document["selection"].items()}),
+            selection=Selection(**{name: _frozen(value) for name, value in document["selection"].items()}),
             versions=document["versions"],
             complete=document["complete"],
         )
@@ -126,6 +127,10 @@ class Report:
             "level": behavior.level,
             "statuses": statuses,
         }
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _result(status: str, **fields: Any) -> Result:

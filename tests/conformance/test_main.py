@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from conformance import __main__ as command
 from conformance.__main__ import main
+from conformance.commands import run as command
 from conformance.report import Report
 
 RUN = ["run", "--impl", "tests.conformance.fake:fake", "--checks", "tests.conformance.fake:checks"]
