@@ -11,6 +11,7 @@ from rich.text import Text
 from conformance.catalogue import Behavior
 from conformance.report import Report
 from conformance.results import Result, Status
+from conformance.selection import Selection
 
 # The order in which a reader looks for them, which is not the order of gravity.
 SHOWN = (
@@ -50,10 +51,11 @@ def render(report: Report, console: Console, *, verbose: bool = False) -> str:
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def reproduction(result: Result) -> str:
-    """Return the command that runs one case again."""
+def reproduction(result: Result, selection: Selection | None = None) -> str:
+    """Return the command that runs one case again; where it was drawn at random, with the same values."""
     name = shlex.quote(result.implementation)
-    return f"python -m conformance run --impl {name} -k {result.id} --replicas {result.replicas}"
+    drawn = f" --mode deep --seed {selection.seed}" if selection and selection.mode == "deep" else ""
+    return f"python -m conformance run --impl {name} -k {result.id} --replicas {result.replicas}{drawn}"
 
 
 def _show(report: Report, console: Console, verbose: bool) -> None:
@@ -115,7 +117,7 @@ def _show_finding(report: Report, behavior: Behavior, implementation: str, conso
     console.print(Padding(Text(behavior.statement), (0, 0, 0, 2)))
     console.print(Padding(Text(found[0].detail), (0, 0, 0, 4)))
     # Not wrapped, so that it can be copied.
-    console.print(Text(f"  {reproduction(found[0])}", "cyan"), soft_wrap=True)
+    console.print(Text(f"  {reproduction(found[0], report.selection)}", "cyan"), soft_wrap=True)
 
 
 def _counts_of(found: list[Result], cases: list[Result]) -> str:
