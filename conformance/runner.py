@@ -141,28 +141,41 @@ def _in_order(
         """Return a task without the cases for which a prerequisite is broken."""
         kept: list[Case] = []
         for case in task.cases:
-            needed = None if job.patient else _broken(found, checks[case.id].after, case.replicas)
-            if needed is None:
+            reason = None if job.patient else _broken(found, checks[case.id].after, case.replicas)
+            if reason is None:
                 kept.append(case)
             else:
-                left_out.append(Result(case.id, implementation.name, case.replicas, Status.NOT_RUN, f"needs {needed}"))
+                left_out.append(Result(case.id, implementation.name, case.replicas, Status.NOT_RUN, reason))
+                found.setdefault(case.id, []).append(left_out[-1])
         return Task(tuple(kept), task.until)
 
     with closing(play(job, implementation, batches(), started)) as played:
         for case, raw in played:
             result = job.declarations.judged(case, raw)
-            found.setdefault(case.id, []).append(result)
+            # What passes against its declaration is no obstacle for others.
+            found.setdefault(case.id, []).append(raw if raw.status is Status.PASS else result)
             yield result
     yield from left_out
 
 
 def _broken(found: Mapping[str, Sequence[Result]], after: Iterable[str], replicas: int) -> str | None:
-    """Return the first prerequisite that is broken with this replica count, or with all it was run with."""
+    """Say which prerequisite is broken, with this replica count or with all it was run with; None if none is."""
     for id in after:
-        broken = {result.replicas: result.status in BROKEN for result in found.get(id, ())}
-        if broken.get(replicas, bool(broken) and all(broken.values())):
-            return id
+        reasons = {result.replicas: _reason(result) for result in found.get(id, ())}
+        if replicas in reasons:
+            reason = reasons[replicas]
+        else:
+            reason = next(iter(reasons.values()), None) if all(reasons.values()) else None
+        if reason is not None:
+            return reason
     return None
+
+
+def _reason(result: Result) -> str | None:
+    """Say why nothing that needs this result is run, or None; what was itself not run passes on its own reason."""
+    if result.status is Status.NOT_RUN:
+        return result.detail
+    return f"needs {result.id}" if result.status in BROKEN else None
 
 
 def _at_once(

@@ -31,7 +31,7 @@ def mean_over_replicas_is_the_mean_of_the_stack(world: World, draw: Draw) -> Non
 
     mean = chosen.reduce(world.tf.distribute.ReduceOp.MEAN, world.per_replica(chosen, parts), axis=None)
 
-    world.close(np.mean(np.float64(parts), axis=0), mean, tolerance=TOLERANCE)
+    world.close(np.mean(parts, axis=0, dtype=np.float64), mean, tolerance=TOLERANCE)
 
 
 @deep("REDUCE-09")
@@ -51,7 +51,7 @@ def mean_over_the_batch_is_that_of_all_examples(world: World, draw: Draw) -> Non
 
     mean = chosen.reduce(world.tf.distribute.ReduceOp.MEAN, world.per_replica(chosen, parts), axis=0)
 
-    world.close(np.mean(np.float64(np.concatenate(parts)), axis=0), mean, tolerance=TOLERANCE)
+    world.close(np.mean(np.concatenate(parts), axis=0, dtype=np.float64), mean, tolerance=TOLERANCE)
 
 
 @deep("REDUCE-24")

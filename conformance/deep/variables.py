@@ -25,8 +25,8 @@ def copies_agree_after_any_writes(world: World, draw: Draw) -> None:
     expected = 1.0
     for method, contributions in writes:
 
-        def step(value: Any, write: Any = getattr(variable, method)) -> None:
-            write(value)
+        def step(value: Any, method: str = method) -> None:
+            getattr(variable, method)(value)
 
         strategy.run(step, args=(world.per_replica(strategy, contributions),))
         change = {"SUM": sum, "MEAN": _mean, "ONLY_FIRST_REPLICA": _first}[name](contributions)
