@@ -41,13 +41,16 @@ SILENT = frozenset({Status.SKIP, Status.UNSUPPORTED})
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One check with one replica count."""
+    """One check with one replica count, on the implementation as it is or with a planted fault."""
 
     id: str
     replicas: int
+    fault: str | None = None
+    """The behavior whose fault is planted."""
 
     def __str__(self) -> str:
-        return f"{self.id} with {self.replicas} replica{'s' * (self.replicas > 1)}"
+        planted = f", fault of {self.fault}" if self.fault else ""
+        return f"{self.id} with {self.replicas} replica{'s' * (self.replicas > 1)}{planted}"
 
 
 @dataclass(frozen=True, slots=True)
