@@ -27,7 +27,7 @@ OPTIONS = (
     "--remote-debugging-pipe",
     "about:blank",
 )
-LIMIT_SECONDS = 60.0
+LIMIT_SECONDS = 240.0
 # Speaks the protocol on the file descriptors 3 and 4, as the browser wants it, and becomes the browser.
 _START = """
 import fcntl, os, sys
