@@ -39,7 +39,7 @@ COLOURS = {
     Status.SKIP: "dim",
 }
 UNBROKEN_SPACE = "\u00a0"
-BY_REASON = (Status.NOT_RUN, Status.UNSUPPORTED, Status.SKIP)
+BY_REASON = (Status.NOT_RUN, Status.XFAIL, Status.UNSUPPORTED, Status.SKIP)
 QUIET = (Status.PASS, *BY_REASON)
 
 
@@ -127,7 +127,7 @@ def _counts_of(found: list[Result], cases: list[Result]) -> str:
 
 
 def _show_reasons(report: Report, implementation: str, console: Console) -> None:
-    """Print why nothing could be said about the behaviors that were not checked."""
+    """Print why behaviors were not checked, or need not be kept, with how many share a reason."""
     for status in BY_REASON:
         reasons: Counter[str] = Counter()
         for behavior in report.behaviors:
@@ -136,5 +136,7 @@ def _show_reasons(report: Report, implementation: str, console: Console) -> None
                 reasons[next(case.detail for case in cases if case.status is status)] += 1
         if reasons:
             console.print(Text(f"\n{status.value} on {implementation}, by reason"))
+            table = Table.grid(padding=(0, 1))
             for reason, count in reasons.most_common():
-                console.print(Padding(Text(f"{count:>4} {reason}"), (0, 0, 0, 2)))
+                table.add_row(Text(f"{count:>6}"), Text(reason))
+            console.print(table)
