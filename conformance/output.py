@@ -16,6 +16,8 @@ USAGE, BROKEN, NOTHING, INTERRUPTED = 2, 3, 5, 130
 EXIT_CODES = """exit codes: 0 all that was checked conforms, 1 something does not, 2 wrong usage,
 3 the suite broke or an implementation crashed, 5 nothing was checked,
 130 interrupted"""
+FAULT_EXIT_CODES = """exit codes: 0 all faults are caught, 1 one is missed, 2 wrong usage, 3 the suite broke,
+5 nothing was proved, 130 interrupted"""
 
 
 @contextlib.contextmanager
