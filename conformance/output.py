@@ -56,7 +56,7 @@ def save(path: pathlib.Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def nothing_selected(why: str = "nothing is selected; expected at least one behavior") -> int:
+def nothing_selected(why: str | None = None) -> int:
     """Say so, and return the exit code for it."""
-    complain(f"{why}. `python -m conformance list` shows all.")
+    complain(f"{why or 'nothing is selected; expected at least one behavior'}. `python -m conformance list` shows all.")
     return NOTHING
