@@ -9,7 +9,7 @@ from typing import Any
 from conformance import last
 from conformance.commands import faults, listing, run, xfails
 from conformance.implementations import GROUP, NAMES
-from conformance.output import EXIT_CODES
+from conformance.output import EXIT_CODES, FAULT_EXIT_CODES
 from conformance.proofs import FAULTS
 from conformance.runner import CHECKS
 from conformance.selection import MODES
@@ -58,7 +58,7 @@ def _run(commands: Commands) -> None:
 
 def _faults(commands: Commands) -> None:
     summary = "break an implementation one behavior at a time, and demand that its check fails"
-    parser = _add(commands, "faults", summary, faults.command, [_selecting(), _executing()])
+    parser = _add(commands, "faults", summary, faults.command, [_selecting(), _executing()], FAULT_EXIT_CODES)
     parser.add_argument("--impl", default="simulator", metavar="NAME", help=f"{NAMED} (default: simulator)")
     others = "say which other checks fail too: those of the same area (the default), or of all; this takes long"
     parser.add_argument("--others", nargs="?", const="area", choices=("area", "all"), help=others)
@@ -90,6 +90,7 @@ def _add(
     summary: str,
     command: Callable[[argparse.Namespace], int],
     parents: list[argparse.ArgumentParser],
+    epilog: str = EXIT_CODES,
 ) -> argparse.ArgumentParser:
     """Add a command with the options that it shares with others."""
     parser = commands.add_parser(
@@ -97,7 +98,7 @@ def _add(
         parents=parents,
         help=summary,
         description=summary.capitalize() + ".",
-        epilog=EXIT_CODES,
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(command=command)

@@ -129,10 +129,10 @@ def _place(error: BaseException, check: Check) -> str:
 
 
 def _short_traceback(error: BaseException, frame_count: int = 3) -> str:
-    """Format an error with its last frames only, without those of this file."""
+    """Format an error: what it says, then its last frames only, without those of this file."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__][-frame_count:]
     lines = [f"{_short_path(frame.filename)}:{frame.lineno}: in {frame.name}: {frame.line}" for frame in frames]
-    return _lines(*lines, "".join(traceback.format_exception_only(error)).rstrip())
+    return _lines("".join(traceback.format_exception_only(error)).rstrip(), *lines)
 
 
 def _short_path(path: str) -> str:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
+from conformance import last
 from conformance.case import run_case, run_with_fault
 from conformance.checks import Check
 from conformance.implementations import find, locate
@@ -56,7 +57,9 @@ def _checks(request: Mapping[str, Any]) -> Mapping[str, Check]:
     checks: Mapping[str, Check] = locate(request["checks"], FunctionType)()
     if request["deep"] is None:
         return checks
-    from conformance.deep import laws  # needs hypothesis
+    # Otherwise hypothesis makes a folder in the current one.
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(last.cache() / "hypothesis"))
+    from conformance.deep import laws
 
     found = laws()
     return {

@@ -5,6 +5,8 @@ Empty lines, and lines that begin with #, are for readers.
 """
 
 import pathlib
+import re
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -141,7 +143,21 @@ def _by_outcome(results: Iterable[Result]) -> tuple[dict[str, dict[int, str]], d
         if result.replicas is None:
             continue
         if result.status in BROKEN:
-            failures.setdefault(result.id, {})[result.replicas] = result.detail.strip().partition("\n")[0] or "fails"
+            failures.setdefault(result.id, {})[result.replicas] = _headline(result.detail)
         elif result.status is Status.PASS:
             passes.setdefault(result.id, set()).add(result.replicas)
     return failures, passes
+
+
+def _headline(detail: str) -> str:
+    """Return what a failure says in one short line, which is the same in every run.
+
+    >>> _headline("at [1]\\nexpected: [1, 2]\\ngot:      [1, 3]\\nstrategy: Mirrored")
+    'at [1], expected: [1, 2], got: [1, 3]'
+    """
+    lines = [" ".join(line.split()) for line in _ADDRESS.sub("", detail).splitlines() if line.strip()]
+    end = next((number for number, line in enumerate(lines, 1) if line.startswith("got:")), 1)
+    return textwrap.shorten(", ".join(lines[:end]), 100, placeholder=" ...") or "fails"
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")

@@ -11,11 +11,16 @@ from conformance.results import BROKEN, Case, Status
 
 def path() -> pathlib.Path:
     """Return the file of the last run that was started in the current folder."""
-    # A cache of the user, not a file beside their code: the folder may be read-only, or a checkout that should stay clean.
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
     here = pathlib.Path.cwd()
     digest = hashlib.sha256(os.fsencode(here)).hexdigest()[:8]
-    return cache / "refdist-conformance" / f"{here.name or 'root'}-{digest}.json"
+    return cache() / f"{here.name or 'root'}-{digest}.json"
+
+
+def cache() -> pathlib.Path:
+    """Return the folder in which the suite keeps what it may lose."""
+    # In the cache of the user, not beside their code, which may be read-only, or a checkout that should stay clean.
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return pathlib.Path(home) / "refdist-conformance"
 
 
 def keep(report: Report) -> None:

@@ -16,6 +16,8 @@ USAGE, BROKEN, NOTHING, INTERRUPTED = 2, 3, 5, 130
 EXIT_CODES = """exit codes: 0 all that was checked conforms, 1 something does not, 2 wrong usage,
 3 the suite broke or an implementation crashed, 5 nothing was checked,
 130 interrupted"""
+FAULT_EXIT_CODES = """exit codes: 0 all faults are caught, 1 one is missed, 2 wrong usage, 3 the suite broke,
+5 nothing was proved, 130 interrupted"""
 
 
 @contextlib.contextmanager
@@ -54,7 +56,7 @@ def save(path: pathlib.Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def nothing_selected(why: str = "nothing is selected; expected at least one behavior") -> int:
+def nothing_selected(why: str | None = None) -> int:
     """Say so, and return the exit code for it."""
-    complain(f"{why}. `python -m conformance list` shows all.")
+    complain(f"{why or 'nothing is selected; expected at least one behavior'}. `python -m conformance list` shows all.")
     return NOTHING

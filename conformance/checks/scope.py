@@ -283,10 +283,9 @@ def a_scope_can_be_entered_again(world: World) -> None:
 
 def homes(world: World, strategy: Any) -> list[str]:
     """Return the devices on which a strategy has to keep the copies of a variable."""
-    v1, v2 = world.tf.compat.v1.distribute, world.tf.distribute
-    if isinstance(strategy, v1.MirroredStrategy | v2.MirroredStrategy | v2.TPUStrategy):
+    if world.is_a(strategy, "MirroredStrategy", "TPUStrategy"):
         return world.replica_devices(strategy)
-    if isinstance(strategy, v1.OneDeviceStrategy | v2.OneDeviceStrategy):
+    if world.is_a(strategy, "OneDeviceStrategy"):
         return [world.full(name) for name in world.names(1)]
     return [world.full("CPU:0")]
 

@@ -43,11 +43,8 @@ def command(options: argparse.Namespace) -> int:
         write(terminal.render(report, Console(), verbose=options.verbose))
         write(f"mode {selection.mode}, seed {selection.seed}\n")
     elif code == 0:
-        return nothing_selected("nothing failed in that run, or nothing of it is selected" if earlier else NOTHING)
+        return nothing_selected("nothing failed in that run, or nothing of it is selected" if earlier else None)
     return code or report.exit_code()
-
-
-NOTHING = "nothing is selected; expected at least one behavior"
 
 
 def played(jobs: Iterable[Job]) -> tuple[list[Result], int]:

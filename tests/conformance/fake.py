@@ -92,6 +92,12 @@ def _broken_open() -> Any:
 
 broken = Implementation(name="broken", open=_broken_open, kinds=LOCAL_KINDS, features=frozenset())
 
+
+def _stuck_open() -> Any:
+    threading.Event().wait()
+
+
+stuck = replace(broken, open=_stuck_open)
 alone = replace(fake, parallel=False)
 plain = replace(fake, divergences={})
 

@@ -61,7 +61,7 @@ def test_an_implementation_that_cannot_be_opened_is_an_error() -> None:
     result = run_case(broken, checks()["RUN-01"], 1)
 
     assert Status.ERROR is result.status
-    assert result.detail.endswith("RuntimeError: cannot be opened")
+    assert result.detail.startswith("RuntimeError: cannot be opened\n")
 
 
 def test_an_attempt_to_exit_is_an_error() -> None:

@@ -210,7 +210,7 @@ def test_update_xfails_writes_a_file_with_which_the_run_conforms(
     update = ["update-xfails", str(file), *RUN[1:], *chosen]
 
     assert 0 == main(update)
-    assert "# ours\nRUN-03 # my reason\nRUN-02  # expected: 7\n" == file.read_text()
+    assert "# ours\nRUN-03 # my reason\nRUN-02  # expected: 7, got: 1\n" == file.read_text()
     assert f"{file}: 2 expected to fail; there were 2\n" == capsys.readouterr().out
     assert 0 == main([*RUN, *chosen, "--xfail", str(file)])
 

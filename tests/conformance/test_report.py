@@ -122,6 +122,23 @@ def test_a_case_of_values_drawn_at_random_is_reproduced_with_its_seed() -> None:
     assert reproduction(Selection(mode="deep", seed=7), result).endswith("--replicas 2 --mode deep --seed 7")
 
 
+def test_the_text_counts_the_reasons_of_what_was_not_run_or_is_expected_to_fail() -> None:
+    shown = text(
+        report(
+            Result("RUN-01", "one", 1, Status.FAIL, DETAIL),
+            *(Result(f"RUN-0{number}", "one", 1, Status.NOT_RUN, "needs RUN-01") for number in (2, 3)),
+            Result("RUN-04", "one", 1, Status.XFAIL, "it is known"),
+            Result("RUN-05", "one", 1, Status.SKIP, "it is slow"),
+        )
+    )
+
+    assert "NOT RUN on one, by reason\n     2 needs RUN-01\n" in shown
+    assert "XFAIL on one, by reason\n     1 it is known\n" in shown
+    assert "SKIP on one, by reason\n     1 it is slow\n" in shown
+    assert "RUN-02 NOT RUN on" not in shown
+    assert shown.endswith("one: 1 FAIL, 2 NOT RUN, 1 XFAIL, 1 SKIP of 5 behaviors\n")
+
+
 def test_the_text_ends_with_the_totals() -> None:
     expected = [
         "one: 1 PASS, 1 FAIL, 1 UNSUPPORTED of 3 behaviors",

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from conformance import runner
+from conformance import worker as worker_module
 from conformance.catalogue import load
 from conformance.declarations import Declarations
 from conformance.implementations import UnknownName, find
@@ -171,6 +172,13 @@ def test_an_implementation_that_allows_one_process_gets_one(monkeypatch: pytest.
 def test_a_worker_that_cannot_start_ends_the_others_too() -> None:
     with pytest.raises(SuiteError, match="cannot be opened"):
         results("RUN-01", "RUN-02", implementation="tests.conformance.fake:broken", workers=2)
+
+
+def test_a_child_that_hangs_at_its_start_breaks_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "START_SECONDS", 0.1)
+
+    with pytest.raises(SuiteError, match=r"was not ready after 0.1 s"):
+        results("RUN-01", implementation="tests.conformance.fake:stuck")
 
 
 def test_a_closed_worker_takes_no_cases() -> None:
