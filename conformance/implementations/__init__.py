@@ -4,6 +4,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -43,9 +44,13 @@ FEATURES_BUILT = frozenset(
         "function",
         "tpu",
         "logical_devices",
+        *(["keras"] if find_spec("keras") else []),
     }
 )
 """What refdist has on all its backends."""
+
+INSTALLABLE = MappingProxyType({"keras": "pip install 'refdist[keras]'"})
+"""How to get the features that refdist has with further packages only."""
 
 KINDS_BUILT = LOCAL_KINDS | {"TPU"}
 """The kinds of strategy that refdist has on all its backends, and that one program can use by itself."""
@@ -109,6 +114,8 @@ class Implementation:
     """Returns the device and the value of each part of a tensor that is laid out over logical devices."""
     divergences: Mapping[str, str] = field(default_factory=_no_variables)
     """The reason why a behavior is not kept, by id, or by id and replica count: "RUN-03@2"."""
+    installable: Mapping[str, str] = field(default_factory=_no_variables)
+    """How to get features that are not there because a package is missing."""
     environment: Mapping[str, str] = field(default_factory=_no_variables)
     """What the process that runs the checks needs in its environment."""
 

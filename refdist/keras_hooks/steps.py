@@ -54,7 +54,7 @@ class Steps:
     def __init__(self, model: Any, kind: str, *, own: bool) -> None:
         self._model, self._kind = model, kind
         self._compiles = model.jit_compile and not model.run_eagerly
-        self._even: Callable[..., Any] = function(self._taken) if self._compiles else self._taken
+        self._even: Callable[..., Any] = function(self._taken, trace_once=True) if self._compiles else self._taken
         apart = self._compiles and not (own and kind == "train")
         self._uneven = functools.partial(self._taken, replica_step=self._compiled_step if apart else self._replica_step)
         self._programs: dict[Any, Any] = {}  # by share, and that of the optimizer
@@ -120,7 +120,9 @@ class Steps:
         program = self._programs.setdefault("apply", _core.jax.jit(lambda *given: optimizer.stateless_apply(*given)))
         slots, weights = ([tensor(variable._value) for variable in groups[name]] for name in ("optimizer", "trainable"))
         for name, values in zip(
-            ("trainable", "optimizer"), program(slots, [tensor(select(total, 0)) for total in totals], weights), strict=True
+            ("trainable", "optimizer"),
+            program(slots, [tensor(select(total, 0)) for total in totals], weights),
+            strict=True,
         ):
             for variable, value in zip(groups[name], values, strict=True):
                 variable._value.assign(value)

@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -26,13 +27,17 @@ def install() -> None:
 
 
 def _in_scope(name: str) -> Callable[..., Any]:
-    """The method of this name, in the scope of the model's strategy."""
+    """The method of this name, in the scope of the model's strategy, and with datasets that Keras can read."""
     original = getattr(_trainer.JAXTrainer, name)
+    signature = inspect.signature(original)
 
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(self, *args, **kwargs)
+        for data in given.arguments.keys() & {"x", "validation_data"}:
+            given.arguments[data] = adapted(given.arguments[data])
         with self.distribute_strategy.scope():
-            return original(self, *args, **kwargs)
+            return original(*given.args, **given.kwargs)
 
     return method
 
@@ -50,37 +55,25 @@ class Trainer(_trainer.JAXTrainer):
         return self._distribute_strategy
 
     compile = _in_scope("compile")
+    fit = _in_scope("fit")
+    evaluate = _in_scope("evaluate")
+    predict = _in_scope("predict")
     train_on_batch = _in_scope("train_on_batch")
     test_on_batch = _in_scope("test_on_batch")
     predict_on_batch = _in_scope("predict_on_batch")
 
-    def fit(self, x: Any = None, y: Any = None, *args: Any, validation_data: Any = None, **kwargs: Any) -> Any:
-        """Train for some epochs."""
-        with self.distribute_strategy.scope():
-            return super().fit(adapted(x), y, *args, validation_data=adapted(validation_data), **kwargs)
-
-    def evaluate(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Tell the loss and the metrics."""
-        with self.distribute_strategy.scope():
-            return super().evaluate(adapted(x), *args, **kwargs)
-
-    def predict(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """Make predictions."""
-        with self.distribute_strategy.scope():
-            return super().predict(adapted(x), *args, **kwargs)
-
     def make_train_function(self, force: bool = False) -> None:
-        """Make what does a step of training."""
+        """Make what takes a step of training."""
         if self.train_function is None or force:
             self.train_function = self._steps("train")
 
     def make_test_function(self, force: bool = False) -> None:
-        """Make what does a step of evaluation."""
+        """Make what takes a step of evaluation."""
         if self.test_function is None or force:
             self.test_function = self._steps("test")
 
     def make_predict_function(self, force: bool = False) -> None:
-        """Make what does a step of prediction."""
+        """Make what takes a step of prediction."""
         if self.predict_function is None or force:
             self.predict_function = self._steps("predict")
 

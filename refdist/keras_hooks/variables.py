@@ -37,7 +37,8 @@ def _value(self: Any) -> Any:
     if _symbolic.in_symbolic_scope():
         return self._maybe_autocast(_core.jnp.zeros(self._shape, self._dtype))  # only its shape is looked at
     # Keras computes with tensors. Whoever else asks gets the variable, as from the Keras of TensorFlow.
-    inside = sys._getframe(1).f_globals.get("__name__", "").startswith("keras.")
+    caller = sys._getframe(1).f_globals.get("__name__", "")  # pyright: ignore[reportPrivateUsage]
+    inside = caller.startswith("keras.")
     return self._maybe_autocast(tensor(self._value)) if inside else self._value
 
 
