@@ -68,7 +68,7 @@ def calling_a_model_enters_its_scope(plant: Plant) -> None:
 
 @fault("KERAS-06")
 def a_metric_forgets_all_replicas_but_the_first(plant: Plant) -> None:
-    first = {name: VariableAggregation.ONLY_FIRST_REPLICA for name in ("NONE", "MEAN", "SUM", "ONLY_FIRST_REPLICA")}
+    first = dict.fromkeys(("NONE", "MEAN", "SUM", "ONLY_FIRST_REPLICA"), VariableAggregation.ONLY_FIRST_REPLICA)
     plant.replace(hooks("variables"), "VariableAggregation", first)
 
 

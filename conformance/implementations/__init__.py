@@ -44,7 +44,7 @@ FEATURES_BUILT = frozenset(
         "function",
         "tpu",
         "logical_devices",
-        *(["keras"] if find_spec("keras") else []),
+        "keras" if find_spec("keras") else "core",
     }
 )
 """What refdist has on all its backends."""

@@ -8,8 +8,9 @@ import functools
 import importlib
 import importlib.util
 import os
-import sys
 from typing import Any
+
+os.environ.setdefault("KERAS_BACKEND", "jax")  # Keras reads it when it is imported
 
 
 def opened(name: str) -> Any:
@@ -24,8 +25,6 @@ def keras() -> Any:
         raise ImportError(
             "tf.keras was asked for, and Keras is not installed; expected Keras 3. Run pip install 'refdist[keras]'."
         )
-    if "keras" not in sys.modules:
-        os.environ.setdefault("KERAS_BACKEND", "jax")
     module: Any = importlib.import_module("keras")
     chosen = module.config.backend()
     if chosen != "jax":

@@ -15,7 +15,7 @@ from refdist.distributed_variables import MirroredVariable
 from refdist.enums import VariableAggregation
 from refdist.function import function
 from refdist.keras_hooks.batches import cut, joined
-from refdist.keras_hooks.variables import tensor
+from refdist.keras_hooks.variables import held, tensor
 from refdist.strategy import StrategyBase
 from refdist.values import DistributedValues, select
 from refdist.variables import Variable
@@ -114,18 +114,14 @@ class Steps:
     def _apply(self, strategy: StrategyBase, gradients: list[Any]) -> None:
         """Let the optimizer change the weights once, for all replicas."""
         groups = self._variables()
-        held = [variable._value for variable in groups["trainable"]]
-        totals = strategy.extended.batch_reduce_to("SUM", list(zip(gradients, held, strict=True)))
+        pairs = list(zip(gradients, map(held, groups["trainable"]), strict=True))
+        totals = [tensor(select(total, 0)) for total in strategy.extended.batch_reduce_to("SUM", pairs)]
         optimizer = self._model.optimizer
         program = self._programs.setdefault("apply", _core.jax.jit(lambda *given: optimizer.stateless_apply(*given)))
-        slots, weights = ([tensor(variable._value) for variable in groups[name]] for name in ("optimizer", "trainable"))
-        for name, values in zip(
-            ("trainable", "optimizer"),
-            program(slots, [tensor(select(total, 0)) for total in totals], weights),
-            strict=True,
-        ):
-            for variable, value in zip(groups[name], values, strict=True):
-                variable._value.assign(value)
+        trainable, slots = ([held(variable) for variable in groups[name]] for name in ("trainable", "optimizer"))
+        new = program([tensor(one) for one in slots], totals, [tensor(one) for one in trainable])
+        for variable, value in zip([*trainable, *slots], [*new[0], *new[1]], strict=True):
+            variable.assign(value)
 
     def _variables(self) -> dict[str, list[Any]]:
         """The variables of the model, in the order in which the steps of Keras take their values."""
@@ -139,7 +135,7 @@ class Steps:
 
 
 def _values(groups: dict[str, list[Any]]) -> tuple[list[Any], ...]:
-    return tuple([tensor(variable._value) for variable in group] for group in groups.values())
+    return tuple([tensor(held(variable)) for variable in group] for group in groups.values())
 
 
 def _tensor(leaf: Any) -> Any:
@@ -167,25 +163,25 @@ def write(groups: dict[str, list[Any]], old: Sequence[Any], new: Sequence[Any], 
     parts: list[tuple[Variable, Any, Any]] = []  # with what is added to the sum of all parts
     for name, before, after in zip(groups, old, new, strict=True):
         for one, was, value in zip(groups[name], before, after, strict=True):
-            held: Variable = one._value
-            adds = held.aggregation is VariableAggregation.SUM
+            variable = held(one)
+            adds = variable.aggregation is VariableAggregation.SUM
             if value is was:
                 continue
-            if alone or held.own_copies:
+            if alone or variable.own_copies:
                 if share > 0:
-                    held.assign(value)
-            elif name in ("trainable", "optimizer") or (held.dtype.kind in "iub" and not adds):
-                equal.append((held, value))
+                    variable.assign(value)
+            elif name in ("trainable", "optimizer") or (variable.dtype.kind in "iub" and not adds):
+                equal.append((variable, value))
             else:
                 # What a layer keeps track of, such as moving averages, is averaged by the rows that replicas have.
-                parts.append((held, was, value - was) if adds else (held, 0, value * share))
+                parts.append((variable, was, value - was) if adds else (variable, 0, value * share))
     totals = summed([part for _, _, part in parts], share)
-    equal += [(held, base + total) for (held, base, _), total in zip(parts, totals, strict=True)]
+    equal += [(variable, base + total) for (variable, base, _), total in zip(parts, totals, strict=True)]
 
     def store(_: StrategyBase, values: list[Any]) -> None:
-        for (held, _), value in zip(equal, values, strict=True):
-            checked = isinstance(held, MirroredVariable) and held.aggregation is VariableAggregation.NONE
-            held.assign(value if checked else select(value, 0))
+        for (variable, _), value in zip(equal, values, strict=True):
+            checked = isinstance(variable, MirroredVariable) and variable.aggregation is VariableAggregation.NONE
+            variable.assign(value if checked else select(value, 0))
 
     if equal:
         replica.merge_call(store, args=([value for _, value in equal],))

@@ -51,8 +51,8 @@ class Trainer(_trainer.JAXTrainer):
 
     @property
     def distribute_strategy(self) -> StrategyBase:
-        """The strategy on whose replicas the model trains."""
-        return self._distribute_strategy
+        """The strategy on whose replicas the model trains; the default one for a model that is older than the hooks."""
+        return self.__dict__.get("_distribute_strategy") or context.default_strategy()
 
     compile = _in_scope("compile")
     fit = _in_scope("fit")
@@ -78,6 +78,12 @@ class Trainer(_trainer.JAXTrainer):
             self.predict_function = self._steps("predict")
 
     def _steps(self, kind: str) -> Steps:
+        workers = self.distribute_strategy.extended.plan.workers
+        if workers > 1:
+            raise NotImplementedError(
+                f"A model of a strategy with {workers} workers was to take a step; expected a strategy of one machine, because "
+                f"Keras reads its data once. Write the loop yourself, with strategy.experimental_distribute_dataset()."
+            )
         name = f"{kind}_step"
         return Steps(self, kind, own=getattr(type(self), name) is not getattr(Trainer, name))
 

@@ -10,6 +10,7 @@ from refdist.enums import VariableAggregation, VariableSynchronization
 from refdist.variables import Variable
 
 _core: Any = importlib.import_module("keras.src.backend.jax.core")
+_state: Any = importlib.import_module("keras.src.backend.common.global_state")
 _stateless: Any = importlib.import_module("keras.src.backend.common.stateless_scope")
 _symbolic: Any = importlib.import_module("keras.src.backend.common.symbolic_scope")
 
@@ -27,6 +28,13 @@ def tensor(value: Any) -> Any:
     return _core.convert_to_tensor(value.read_value() if isinstance(value, Variable) else value)
 
 
+def held(variable: Any) -> Variable:
+    """The variable that holds a variable of Keras."""
+    if not isinstance(variable._value, Variable):
+        _hold(variable, variable._value)  # it is older than the hooks
+    return variable._value
+
+
 def _value(self: Any) -> Any:
     scope = _stateless.get_stateless_scope()
     known = None if scope is None else scope.get_current_value(self)
@@ -36,10 +44,15 @@ def _value(self: Any) -> Any:
         return self._maybe_autocast(self._initializer(self._shape, dtype=self._dtype))
     if _symbolic.in_symbolic_scope():
         return self._maybe_autocast(_core.jnp.zeros(self._shape, self._dtype))  # only its shape is looked at
-    # Keras computes with tensors. Whoever else asks gets the variable, as from the Keras of TensorFlow.
+    # Keras, layers and replicas compute with tensors. Whoever else asks gets the variable, as from the Keras of TensorFlow.
     caller = sys._getframe(1).f_globals.get("__name__", "")  # pyright: ignore[reportPrivateUsage]
-    inside = caller.startswith("keras.")
-    return self._maybe_autocast(tensor(self._value)) if inside else self._value
+    frame = context.current_frame()
+    computing = caller.startswith("keras.") or (frame is not None and frame.replica is not None) or _in_layer()
+    return self._maybe_autocast(tensor(self._value)) if computing else held(self)
+
+
+def _in_layer() -> bool:
+    return _state.get_global_attribute("current_call_ctx") is not None
 
 
 def _initialize_with_initializer(self: Any, initializer: Callable[..., Any]) -> None:
@@ -48,14 +61,15 @@ def _initialize_with_initializer(self: Any, initializer: Callable[..., Any]) -> 
 
 
 def _direct_assign(self: Any, value: Any) -> None:
-    held = getattr(self, "_value", None)
-    if held is None:
+    if getattr(self, "_value", None) is None:
         _hold(self, value)
-    elif _one_for_all(held):
+        return
+    variable = held(self)
+    if _one_for_all(variable):
         # All replicas have added to the same sum, which is to grow by what each has added.
-        held.assign_add(value - tensor(held))
+        variable.assign_add(value - tensor(variable))
     else:
-        held.assign(value)
+        variable.assign(value)
 
 
 def _hold(self: Any, value: Any) -> None:
@@ -68,8 +82,8 @@ def _hold(self: Any, value: Any) -> None:
     )
 
 
-def _one_for_all(held: Variable) -> bool:
+def _one_for_all(variable: Variable) -> bool:
     """Say whether replicas sum up in a variable of which there is one copy, under central storage."""
     replica = context.get_replica_context()
     several = replica is not None and replica.num_replicas_in_sync > 1
-    return several and held.synchronization is VariableSynchronization.ON_READ and not held.own_copies
+    return several and variable.synchronization is VariableSynchronization.ON_READ and not variable.own_copies
