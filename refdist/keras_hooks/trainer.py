@@ -12,6 +12,7 @@ from refdist.keras_hooks.steps import STEP, Steps, entered, summed
 from refdist.strategy import StrategyBase
 
 _trainer: Any = importlib.import_module("keras.src.backend.jax.trainer")
+_base: Any = importlib.import_module("keras.src.trainers.trainer")
 _model: Any = importlib.import_module("keras.src.models.model")
 _losses: Any = importlib.import_module("keras.src.losses.loss")
 _optimizers: Any = importlib.import_module("keras.src.optimizers")
@@ -21,6 +22,8 @@ def install() -> None:
     """Let models train on the replicas of their strategies."""
     _model.Trainer = Trainer
     _model.Model.__bases__ = tuple(Trainer if b is _trainer.JAXTrainer else b for b in _model.Model.__bases__)
+    # Not of a class between, which Keras would take for a method of the user's own that it cannot call when it loads a model.
+    _base.Trainer.compile = _in_scope("compile")
     _losses.reduce_values = _reducing(_losses.reduce_values)
     for kind in (_optimizers.base_optimizer.BaseOptimizer, _optimizers.LossScaleOptimizer):
         kind.stateless_apply = _summing(kind.stateless_apply)
@@ -54,7 +57,6 @@ class Trainer(_trainer.JAXTrainer):
         """The strategy on whose replicas the model trains; the default one for a model that is older than the hooks."""
         return self.__dict__.get("_distribute_strategy") or context.default_strategy()
 
-    compile = _in_scope("compile")
     fit = _in_scope("fit")
     evaluate = _in_scope("evaluate")
     predict = _in_scope("predict")

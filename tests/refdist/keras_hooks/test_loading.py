@@ -67,7 +67,7 @@ print(model.distribute_strategy, type(model.trainable_variables[0].value).__name
 
 @pytest.mark.parametrize("wrong", ["mirrored", object()])
 def test_an_estimator_takes_strategies_only(wrong):
-    with pytest.raises(TypeError, match="train_distribute=.*expected a strategy"):
+    with pytest.raises(TypeError, match="expected a strategy"):
         tf.estimator.RunConfig(train_distribute=wrong)
 
 

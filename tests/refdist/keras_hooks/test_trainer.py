@@ -8,14 +8,20 @@ from tests.refdist import staging
 from tests.refdist.keras_hooks.models import INPUTS, TARGETS, alone, assert_close, compiled, made, numbers, trained
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of Keras itself
-names, strategy = staging.names, staging.strategy  # fixtures
+names = staging.names  # fixture
+
+
+@pytest.fixture
+def strategy():
+    with tf.using("simulator", gpus=2):
+        yield tf.distribute.MirroredStrategy()
 
 
 def measured():
     return compiled(metrics=["mae"])
 
 
-@pytest.mark.parametrize(("count", "batch"), [(1, 4), (2, 5), (3, 4), (7, 4)])
+@pytest.mark.parametrize(("count", "batch"), [(2, 5), (3, 4), (7, 4)])
 def test_any_number_of_replicas_gives_the_numbers_of_one(names, count, batch):
     # Batches of 5 on two replicas are uneven; the last 2 rows on three, and every batch on seven, leave replicas empty.
     model = made(tf.distribute.MirroredStrategy(names[:count]), measured)
@@ -32,8 +38,11 @@ STRATEGIES = {
 
 
 @pytest.mark.parametrize("kind", STRATEGIES)
-def test_every_strategy_gives_the_same_numbers(names, kind):
-    assert_close(alone(measured, 5, trained), trained(made(STRATEGIES[kind](names), measured), 5))
+def test_every_strategy_gives_the_same_numbers(kind):
+    with tf.using("simulator", gpus=4):
+        strategy = STRATEGIES[kind]([f"GPU:{index}" for index in range(4)])
+
+    assert_close(alone(measured, 5, trained), trained(made(strategy, measured), 5))
 
 
 def regularized(**options):
@@ -57,23 +66,22 @@ MODELS = {
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_what_models_can_have_gives_the_same_numbers(kind):
-    with tf.using("simulator", gpus=2):
-        model = made(tf.distribute.MirroredStrategy(), MODELS[kind])
-
-    assert_close(alone(MODELS[kind], 4, trained), trained(model, 4))
+def test_what_models_can_have_gives_the_same_numbers(strategy, kind):
+    assert_close(alone(MODELS[kind], 5, trained), trained(made(strategy, MODELS[kind]), 5))
 
 
 def test_weights_of_rows_and_classes_count_as_on_one_device(strategy):
     def fitted(model):
-        model.fit(INPUTS, (TARGETS[:, 0] > 1) * 1, class_weight={0: 1.0, 1: 5.0}, batch_size=5, shuffle=False, verbose=0)
+        model.fit(
+            INPUTS, (TARGETS[:, 0] > 1) * 1, class_weight={0: 1.0, 1: 5.0}, batch_size=5, shuffle=False, verbose=0
+        )
         model.fit(INPUTS, TARGETS, sample_weight=np.arange(10.0), batch_size=5, shuffle=False, verbose=0)
         return model.get_weights()[0]
 
     np.testing.assert_allclose(fitted(made(strategy)), fitted(compiled()), rtol=1e-4)
 
 
-def test_datasets_and_nests_of_arrays_are_cut_too():
+def test_datasets_and_nests_of_arrays_are_cut_too(strategy):
     def model():
         given = {name: tf.keras.Input((size,), name=name) for name, size in (("a", 1), ("b", 2))}
         made = tf.keras.Model(given, tf.keras.layers.Dense(1, kernel_initializer="ones")(given["b"] * given["a"]))
@@ -82,8 +90,7 @@ def test_datasets_and_nests_of_arrays_are_cut_too():
 
     nest = {"a": INPUTS[:, :1], "b": INPUTS[:, 1:]}
     dataset = tf.data.Dataset.from_tensor_slices((nest, TARGETS)).batch(4)
-    with tf.using("simulator", gpus=3):
-        models = [made(tf.distribute.MirroredStrategy(), model) for _ in range(2)]
+    models = [made(strategy, model) for _ in range(2)]
     histories = [
         models[0].fit(nest, TARGETS, batch_size=4, shuffle=False, validation_data=dataset, verbose=0).history,
         models[1].fit(dataset, validation_data=(nest, TARGETS), validation_batch_size=4, verbose=0).history,
@@ -101,7 +108,11 @@ def test_a_dataset_without_end_or_targets_is_read_as_far_as_asked(strategy):
 
 def test_single_batches_are_cut_too(strategy):
     def trained(model):
-        return [model.train_on_batch(INPUTS[:5], TARGETS[:5]), model.test_on_batch(INPUTS, TARGETS), *model.get_weights()]
+        return [
+            model.train_on_batch(INPUTS[:5], TARGETS[:5]),
+            model.test_on_batch(INPUTS, TARGETS),
+            *model.get_weights(),
+        ]
 
     model = made(strategy)
     for expected, actual in zip(trained(compiled()), trained(model), strict=True):
@@ -110,7 +121,7 @@ def test_single_batches_are_cut_too(strategy):
     np.testing.assert_allclose(model.predict(INPUTS, verbose=0), model.predict_on_batch(INPUTS), rtol=1e-4)
 
 
-def test_moving_averages_are_those_of_all_rows():
+def test_moving_averages_are_those_of_all_rows(strategy):
     def means(model):
         for rows in (8, 5, 1):  # on two replicas: even, uneven, and one replica without rows
             model.train_on_batch(INPUTS[:rows], TARGETS[:rows])
@@ -118,9 +129,6 @@ def test_moving_averages_are_those_of_all_rows():
 
     def model():
         return compiled(tf.keras.layers.BatchNormalization(momentum=0.5))
-
-    with tf.using("simulator", gpus=2):
-        strategy = tf.distribute.MirroredStrategy()
 
     np.testing.assert_allclose(means(made(strategy, model)), means(model()), rtol=1e-4)
 
@@ -159,31 +167,28 @@ def test_a_step_of_ones_own_runs_on_the_replicas(names):
         np.testing.assert_allclose(two, one, rtol=1e-4)
 
 
-def test_two_models_train_side_by_side_each_with_its_own_strategy(names):
+def test_two_models_train_side_by_side_each_with_its_own_strategy(strategy, names):
     other = tf.distribute.MirroredStrategy(names[1:4])
-    with tf.using("host", gpus=2):
-        elsewhere = made(tf.distribute.MirroredStrategy(), measured)
-    models = [made(tf.distribute.MirroredStrategy(names[:2]), measured), made(other, measured), elsewhere]
+    models = [made(strategy), made(other)]
     for _ in range(2):
         for model in models:
-            model.fit(INPUTS, TARGETS, batch_size=6, shuffle=False, verbose=0)
+            model.fit(INPUTS[:6], TARGETS[:6], batch_size=6, shuffle=False, verbose=0)
 
-    assert other is models[1].distribute_strategy
-    for model in models:
-        np.testing.assert_allclose(model.get_weights()[0], models[0].get_weights()[0], rtol=1e-4)
+    assert [strategy, other] == [model.distribute_strategy for model in models]
+    np.testing.assert_allclose(models[1].get_weights()[0], models[0].get_weights()[0], rtol=1e-4)
 
 
-def test_a_saved_model_goes_on_where_it_was_in_another_scope(strategy, names, tmp_path):
-    model = made(strategy)
-    model.fit(INPUTS, TARGETS, batch_size=5, shuffle=False, verbose=0)
+def test_a_saved_model_goes_on_where_it_was_in_another_scope(names, tmp_path):
+    model = made(tf.distribute.MirroredStrategy(names[:2]))
+    model.fit(INPUTS, TARGETS, batch_size=10, shuffle=False, verbose=0)
     model.save(tmp_path / "model.keras")
-    with (other := tf.distribute.MirroredStrategy(names[:3])).scope():
+    with (other := tf.distribute.MirroredStrategy(names[:5])).scope():
         loaded = tf.keras.models.load_model(tmp_path / "model.keras")
 
     assert other is loaded.distribute_strategy
-    assert 3 == len(other.experimental_local_results(loaded.trainable_variables[0].value))
+    assert 5 == len(other.experimental_local_results(loaded.trainable_variables[0].value))
     for one in (model, loaded):
-        one.fit(INPUTS, TARGETS, batch_size=5, shuffle=False, verbose=0)
+        one.fit(INPUTS, TARGETS, batch_size=10, shuffle=False, verbose=0)
     np.testing.assert_allclose(loaded.get_weights()[0], model.get_weights()[0], rtol=1e-4)
 
 
@@ -268,12 +273,14 @@ def test_wrong_data_are_refused(strategy, given, message):
         made(strategy).fit(*given(strategy), verbose=0)
 
 
-def test_a_model_cannot_train_inside_a_replica_or_another_scope(strategy, names):
+def test_a_model_cannot_train_inside_a_replica_or_another_scope(strategy):
+    with tf.using("simulator", gpus=3):
+        other = tf.distribute.MirroredStrategy()
     model = made(strategy)
 
     with pytest.raises(RuntimeError, match="cross-replica"):
         strategy.run(lambda: model.predict(INPUTS, verbose=0))
-    with tf.distribute.MirroredStrategy(names[:3]).scope(), pytest.raises(RuntimeError, match="one strategy at a time"):
+    with other.scope(), pytest.raises(RuntimeError, match="one strategy at a time"):
         model.predict(INPUTS, verbose=0)
 
 

@@ -40,8 +40,10 @@ def test_a_layer_made_in_a_traced_function_has_its_weights_once(strategy):
         np.testing.assert_allclose(np.asarray(result), INPUTS.sum(1, keepdims=True), rtol=1e-5)
 
 
-def test_replicas_may_pause_in_the_middle_of_a_layer(strategy):
+def test_replicas_may_pause_in_the_middle_of_a_layer():
     # Dropout counts the numbers that it has drawn, in a variable that all replicas write together.
+    with tf.using("simulator", gpus=2):
+        strategy = tf.distribute.MirroredStrategy()
     with strategy.scope():
         model = compiled(tf.keras.layers.Dropout(0.5), tf.keras.layers.Dense(2))
     results = strategy.run(lambda: model(INPUTS, training=True))
