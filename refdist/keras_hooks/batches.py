@@ -36,14 +36,24 @@ class DatasetAdapter(_adapter.DataAdapter):
     batch_size = has_partial_batch = partial_batch_size = None
 
 
-def adapted(data: Any) -> Any:
-    """What Keras takes in place of a dataset; anything else stays itself."""
-    if isinstance(data, DistributedDataset):
-        raise TypeError(
-            "A model got a DistributedDataset; expected a tf.data.Dataset, because the model distributes it by itself. Pass the "
-            "original dataset."
-        )
-    return DatasetAdapter(data) if isinstance(data, Dataset) else data
+def adapt(given: dict[str, Any]) -> None:
+    """Put what Keras takes into the place of each dataset among the arguments of a trainer's method."""
+    for name in ("x", "validation_data"):
+        data = given.get(name)
+        if isinstance(data, DistributedDataset):
+            raise TypeError(
+                f"A model got {name}=a DistributedDataset; expected a tf.data.Dataset, because the model distributes it by itself. "
+                f"Pass the original dataset."
+            )
+        if not isinstance(data, Dataset):
+            continue
+        others = [other for other in ("y", "sample_weight", "class_weight") if given.get(other) is not None]
+        if name == "x" and others:
+            raise ValueError(
+                f"A model got x=a dataset, and {', '.join(others)} too; expected the dataset alone. Let it deliver tuples of "
+                f"inputs, targets and weights."
+            )
+        given[name] = DatasetAdapter(data)
 
 
 def cut(strategy: StrategyBase, data: Any) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from refdist import context
-from refdist.keras_hooks.batches import adapted
+from refdist.keras_hooks.batches import adapt
 from refdist.keras_hooks.steps import STEP, Steps, entered, summed
 from refdist.strategy import StrategyBase
 
@@ -37,8 +37,7 @@ def _in_scope(name: str) -> Callable[..., Any]:
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = signature.bind(self, *args, **kwargs)
-        for data in given.arguments.keys() & {"x", "validation_data"}:
-            given.arguments[data] = adapted(given.arguments[data])
+        adapt(given.arguments)
         with self.distribute_strategy.scope():
             return original(*given.args, **given.kwargs)
 
