@@ -132,7 +132,8 @@ class Variable(metaclass=_Creation):
             return stored
         if self._backend.staging():
             context.require_not_staged(f"The variable {self.name!r}")
-        here = PLACEMENT.get()
+        # What a parameter server keeps is needed here: nobody computes there.
+        here = PLACEMENT.get() or (host_device(self._backend) if self._device.job == "ps" else None)
         if here is None or here == self._device:
             return stored
         return self._backend.copy(stored, here)

@@ -34,6 +34,16 @@ def test_the_plan_has_one_replica_and_a_home_on_each_server(backend):
     assert backend.devices()[:1] == plan.devices
 
 
+def test_what_is_read_from_two_servers_meets_on_the_coordinator(backend):
+    strategy = make(ps=2)
+    with strategy.scope():
+        total, count = tf.Variable(6.0), tf.Variable(4.0)
+
+    assert [server(0), server(1)] == [total.device, count.device]
+    assert 1.5 == float(total.read_value() / count.read_value()) == float(total / count)
+    assert backend.devices()[0] == backend.device_of(total.read_value())
+
+
 def test_a_variable_that_could_not_be_made_takes_no_turn():
     strategy = make()
     with strategy.scope():
