@@ -80,7 +80,7 @@ class Evidence:
     @property
     def short(self) -> list[tuple[str, str]]:
         """What happened, in one line."""
-        texts = self.sides or [("", line) for line in self.remainder.splitlines()[-1:]]
+        texts = self.sides or [("", line) for line in self.remainder.splitlines()[:1]]
         return [(name, _shortened(text)) for name, text in texts]
 
     @property

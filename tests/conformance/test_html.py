@@ -182,7 +182,7 @@ def test_cases_that_ended_alike_are_shown_once() -> None:
 
 def test_long_lists_of_what_is_broken_are_folded_and_long_texts_cut() -> None:
     ids = [id for id in load() if id.startswith("VAR")][:10]
-    long = [Result(id, "one", 1, Status.ERROR, f"above\nValueError: {'long ' * 100}") for id in ids]
+    long = [Result(id, "one", 1, Status.ERROR, f"ValueError: {'long ' * 100}\nbelow") for id in ids]
 
     document = Document(render(report(*long)))
 
