@@ -16,6 +16,7 @@ from typing import Any
 
 from conformance.case import run_case
 from conformance.implementations import find, locate
+from conformance.isolation import apart
 
 
 def main() -> None:
@@ -33,14 +34,20 @@ def main() -> None:
     checks = locate(request["checks"], FunctionType)()
     implementation.open()
     tell("ready")
-    for id, replicas in request["cases"]:
-        tell("start", id=id, replicas=replicas, error_bytes=os.fstat(sys.stderr.fileno()).st_size)
+    def run(id: str, replicas: int) -> None:
         # Shows where a check hangs; the runner ends the process a moment later.
         faulthandler.dump_traceback_later(request["timeout"])
         result = run_case(implementation, checks[id], replicas)
         faulthandler.cancel_dump_traceback_later()
         outcome = {"status": result.status.value, "detail": result.detail, "seconds": result.seconds}
         tell("done", id=id, replicas=replicas, **outcome)
+
+    for id, replicas in request["cases"]:
+        tell("start", id=id, replicas=replicas, error_bytes=os.fstat(sys.stderr.fileno()).st_size)
+        if implementation.isolate:
+            apart(run, id, replicas)
+        else:
+            run(id, replicas)
 
 
 if __name__ == "__main__":
