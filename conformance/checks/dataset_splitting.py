@@ -123,6 +123,7 @@ def one_machine_sees_all_elements_under_every_policy(world: World) -> None:
 @check("DATASET-29", replicas=(2, 3, 8), needs=("data",))
 def one_element_for_each_replica_is_prefetched(world: World) -> None:
     tf = world.tf
+    kept: list[Any] = []
     for strategy in world.each():
         pulled: list[int] = []
 
@@ -142,6 +143,8 @@ def one_element_for_each_replica_is_prefetched(world: World) -> None:
             ahead = len(pulled) - step * world.replicas
             world.true(ahead >= 0, f"{step} batches pulled, not {len(pulled)} examples of them")
             world.true(ahead <= world.replicas**2, f"{world.replicas} batches ahead at most, not {ahead} examples")
+        kept.append(distributed)
+    for distributed in kept:
         world.equal(f"prefetch({world.replicas})", world.stages(distributed)[-1], "the last step")
 
 
