@@ -14,7 +14,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from conformance import catalogue, terminal
+from conformance import catalogue, comparing, terminal
 from conformance.catalogue import Behavior
 from conformance.checks import checks
 from conformance.faults import faults
@@ -74,6 +74,17 @@ def _run(options: argparse.Namespace) -> int:
     elif code == 0:
         return _nothing_selected()
     return code or report.exit_code()
+
+
+def _diff(options: argparse.Namespace) -> int:
+    """Print in which behaviors two reports differ."""
+    try:
+        one, other = comparing.side(options.one), comparing.side(options.other)
+    except SuiteError as error:
+        _complain(str(error))
+        return BROKEN
+    _write(comparing.render(one, other, Console()))
+    return 0
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -174,6 +185,12 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--checks", default=CHECKS, metavar="PLACE", help=own)
     running.add_argument("-v", "--verbose", action="store_true", help="one row for each behavior")
     running.set_defaults(command=_run)
+
+    comparable = "a report file, recorded:tensorflow, or an implementation, which is then run (default: {})"
+    differing = commands.add_parser("diff", help="show in which behaviors two reports differ, and why")
+    for name, default in zip(("one", "other"), comparing.DEFAULT, strict=True):
+        differing.add_argument(name, nargs="?", default=default, help=comparable.format(default))
+    differing.set_defaults(command=_diff)
 
     commands.add_parser("list", parents=[chosen], help="list the behaviors").set_defaults(command=_list)
     showing = commands.add_parser("show", help="show everything about one behavior")

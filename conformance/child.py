@@ -34,6 +34,7 @@ def main() -> None:
     checks = locate(request["checks"], FunctionType)()
     implementation.open()
     tell("ready")
+
     def run(id: str, replicas: int) -> None:
         # Shows where a check hangs; the runner ends the process a moment later.
         faulthandler.dump_traceback_later(request["timeout"])

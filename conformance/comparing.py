@@ -69,7 +69,7 @@ def side(name: str) -> Side:
     if name.startswith(RECORD):
         report, known = recorded(name.removeprefix(RECORD)), ""
     elif pathlib.Path(path).is_file():
-        report, known = Report.from_json(pathlib.Path(path).read_text(encoding="utf-8")), chosen
+        report, known = _read(path), chosen
     else:
         report, known = _run_now(find(name).name), ""
     found = report.implementations
@@ -79,6 +79,16 @@ def side(name: str) -> Side:
             f"Name one of them after the file: {path}#NAME."
         )
     return Side(name, report, known or found[0])
+
+
+def _read(path: str) -> Report:
+    try:
+        return Report.from_json(pathlib.Path(path).read_text(encoding="utf-8"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise UnknownName(
+            f"got {path!r}, which is no report ({error}); expected what `python -m conformance run --json FILE` writes. "
+            f"Run the suite again, or name another file."
+        ) from error
 
 
 def _run_now(implementation: str) -> Report:
