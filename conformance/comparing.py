@@ -42,13 +42,14 @@ class Side:
         return self.report.statuses.get((id, self.implementation))
 
     def reason(self, id: str) -> str:
-        """Return why a behavior has its status, and with which replica counts if not with all."""
+        """Return why a behavior has its status, and with which replica counts if it has a better one with others."""
         cases = self.report.cases(id, self.implementation)
         found = [case for case in cases if case.status is self.status(id)]
         if not found or not found[0].detail:
             return ""
+        better = [case for case in cases if case not in found and case.status is not Status.UNSUPPORTED]
         counts = ", ".join(str(case.replicas) for case in found)
-        return found[0].detail if len(found) == len(cases) else f"{found[0].detail} (replicas {counts})"
+        return f"{found[0].detail} (replicas {counts})" if better else found[0].detail
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def side(name: str) -> Side:
 def _read(path: str) -> Report:
     try:
         return Report.from_json(pathlib.Path(path).read_text(encoding="utf-8"))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise UnknownName(
             f"got {path!r}, which is no report ({error}); expected what `python -m conformance run --json FILE` writes. "
             f"Run the suite again, or name another file."

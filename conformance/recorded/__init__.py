@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections.abc import Mapping
 from importlib import resources
+from typing import Any
 
 from conformance.implementations import UnknownName
 from conformance.report import Report
@@ -25,11 +27,17 @@ def compact(report: Report) -> str:
     document = json.loads(report.to_json())
     # They are derived from the results, and would be out of date after the next change of a title.
     del document["behaviors"], document["totals"]
-    results = [{**result, "detail": _short(result["detail"]), "seconds": 0.0} for result in document.pop("results")]
+    results = [_entry(result) for result in document.pop("results")]
     document["seconds"] = round(document["seconds"])
     head = json.dumps(document, indent=1)[1:-2]
     lines = ",\n".join(json.dumps(result, separators=(",", ":")) for result in results)
     return f'{{{head},\n "results": [\n{lines}\n]}}\n'
+
+
+def _entry(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result without the time it took, and without a detail that is empty."""
+    kept = {name: value for name, value in result.items() if name not in ("detail", "seconds")}
+    return {**kept, "detail": _short(result["detail"])} if result["detail"] else kept
 
 
 def _short(detail: str, limit: int = 400) -> str:

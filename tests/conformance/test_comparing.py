@@ -10,7 +10,8 @@ from conformance import catalogue
 from conformance.__main__ import main
 from conformance.checks import checks
 from conformance.comparing import Difference, Side, differences, render, side
-from conformance.implementations import UnknownName
+from conformance.implementations import UnknownName, find
+from conformance.implementations.tensorflow import divergences
 from conformance.recorded import compact, recorded
 from conformance.report import Report
 from conformance.results import Result, Status
@@ -142,16 +143,20 @@ def test_a_record_reads_as_the_report_that_it_was_made_of() -> None:
 
 def test_the_record_of_tensorflow_has_every_behavior_that_has_a_check() -> None:
     record = recorded("tensorflow")
-    with_check = {result.id for result in record.results if result.replicas is not None}
+    checked = {result.id for result in record.results if result.replicas is not None}
 
     assert ("tensorflow",) == record.implementations
-    assert {"python", "numpy"} < record.versions.keys()
-    # A check that is newer than the record shows as absent, until TensorFlow is asked again.
+    assert "2.21.0" == record.versions["tensorflow-cpu"]
     assert set(catalogue.load()) == {result.id for result in record.results}
-    assert set(checks()) - NOT_RECORDED_YET == with_check
+    assert set() == set(checks()) - checked
 
 
-NOT_RECORDED_YET = {id for id in catalogue.load() if id.startswith("KERAS-")}
+def test_the_record_of_tensorflow_has_the_divergences_that_are_declared() -> None:
+    diverging = {result.id: result for result in recorded("tensorflow").results if result.status is Status.DIVERGES}
+
+    assert {case.partition("@")[0] for case in divergences()} == set(diverging)
+    for result in diverging.values():
+        assert find("tensorflow").divergence(result.id, result.replicas or 0) == result.detail
 
 
 def test_everything_in_the_record_of_tensorflow_conforms_or_has_a_reason() -> None:
