@@ -78,12 +78,15 @@ def _run(options: argparse.Namespace) -> int:
 
 def _diff(options: argparse.Namespace) -> int:
     """Print in which behaviors two reports differ."""
+    selected = Selection(areas=tuple(options.area), keywords=tuple(options.k)).of(catalogue.load())
+    if not selected:
+        return _nothing_selected()
     try:
-        one, other = comparing.side(options.one), comparing.side(options.other)
+        one, other = (comparing.side(name, selected) for name in (options.one, options.other))
     except SuiteError as error:
         _complain(str(error))
         return BROKEN
-    _write(comparing.render(one, other, Console()))
+    _write(comparing.render(one, other, selected, Console()))
     return 0
 
 
@@ -187,7 +190,9 @@ def _parser() -> argparse.ArgumentParser:
     running.set_defaults(command=_run)
 
     comparable = "a report file, recorded:tensorflow, or an implementation, which is then run (default: {})"
-    differing = commands.add_parser("diff", help="show in which behaviors two reports differ, and why")
+    differing = commands.add_parser(
+        "diff", parents=[chosen], help="show in which behaviors two reports differ, and why"
+    )
     for name, default in zip(("one", "other"), comparing.DEFAULT, strict=True):
         differing.add_argument(name, nargs="?", default=default, help=comparable.format(default))
     differing.set_defaults(command=_diff)

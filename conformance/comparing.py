@@ -2,7 +2,8 @@
 
 import pathlib
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -10,7 +11,6 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from conformance import catalogue
 from conformance.catalogue import Behavior
 from conformance.implementations import UnknownName, find
 from conformance.recorded import recorded
@@ -61,7 +61,7 @@ class Difference:
     reasons: tuple[str, str]
 
 
-def side(name: str) -> Side:
+def side(name: str, behaviors: Sequence[Behavior]) -> Side:
     """Return what a name stands for: recorded:NAME, a file of a report, or an implementation, which is run now.
 
     Of a file that has several implementations, FILE#IMPLEMENTATION chooses one.
@@ -72,7 +72,7 @@ def side(name: str) -> Side:
     elif pathlib.Path(path).is_file():
         report, known = _read(path), chosen
     else:
-        report, known = _run_now(find(name).name), ""
+        report, known = _run_now(find(name).name, behaviors), ""
     found = report.implementations
     if known not in found and (known or len(found) != 1):
         raise UnknownName(
@@ -92,36 +92,36 @@ def _read(path: str) -> Report:
         ) from error
 
 
-def _run_now(implementation: str) -> Report:
-    """Run all checks on an implementation."""
+def _run_now(implementation: str, behaviors: Sequence[Behavior]) -> Report:
+    """Run the checks of these behaviors on an implementation."""
     start = time.monotonic()
-    with closing(run(Job(implementation, tuple(catalogue.load())))) as results:
+    with closing(run(Job(implementation, tuple(behavior.id for behavior in behaviors)))) as results:
         found = tuple(results)
     return Report(found, time.monotonic() - start, Selection((implementation,)), versions())
 
 
-def differences(one: Side, other: Side) -> list[Difference]:
-    """Return where two sides differ: behaviors with equal statuses and reasons together, in catalogue order."""
+def differences(one: Side, other: Side, behaviors: Sequence[Behavior]) -> list[Difference]:
+    """Return where two sides differ: behaviors with equal statuses and reasons together, in their order."""
     groups: dict[tuple[Statuses, tuple[str, str]], list[Behavior]] = {}
-    for behavior in catalogue.load().values():
+    for behavior in behaviors:
         statuses = one.status(behavior.id), other.status(behavior.id)
         if statuses[0] is not statuses[1]:
             reasons = one.reason(behavior.id), other.reason(behavior.id)
             groups.setdefault((statuses, reasons), []).append(behavior)
-    return [Difference(tuple(behaviors), *key) for key, behaviors in groups.items()]
+    return [Difference(tuple(group), *key) for key, group in groups.items()]
 
 
-def render(one: Side, other: Side, console: Console) -> str:
+def render(one: Side, other: Side, behaviors: Sequence[Behavior], console: Console) -> str:
     """Write the differences of two sides for the width and the colours of a console."""
     with console.capture() as capture:
-        for text in _parts(one, other):
+        for text in _parts(one, other, behaviors):
             console.print(text)
     return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
 
 
-def _parts(one: Side, other: Side) -> Iterator[Text | Padding]:
+def _parts(one: Side, other: Side, behaviors: Sequence[Behavior]) -> Iterator[Text | Padding]:
     """Yield the differences under a heading for each pair of statuses, then the totals."""
-    found = differences(one, other)
+    found = differences(one, other, behaviors)
     pairs = sorted({difference.statuses for difference in found}, key=_gravity)
     for pair in pairs:
         group = [difference for difference in found if difference.statuses == pair]
@@ -132,12 +132,11 @@ def _parts(one: Side, other: Side) -> Iterator[Text | Padding]:
             yield from _shown(difference, one, other)
         yield Text()
     differing = sum(len(difference.behaviors) for difference in found)
-    ids = {behavior.id for each in (one, other) for behavior in each.report.behaviors}
     for each in (one, other):
-        totals = each.report.totals(each.implementation)
+        totals = Counter(each.status(behavior.id) for behavior in behaviors)
         counts = ", ".join(f"{totals[status]} {status.value}" for status in Status if totals[status])
         yield Text(f"{each.label}: {counts}")
-    yield Text(f"They differ in {differing} of {len(ids)} behaviors.")
+    yield Text(f"They differ in {differing} of {len(behaviors)} behaviors.")
 
 
 def _shown(difference: Difference, one: Side, other: Side) -> Iterator[Text | Padding]:

@@ -2,8 +2,9 @@
 
 import importlib
 import tomllib
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -11,8 +12,7 @@ from conformance.expectations import Unsupported
 from conformance.implementations import FEATURES, LOCAL_KINDS, Implementation
 from conformance.implementations.processes import Program, run_processes
 
-CPUS = 4
-"""Not eight: with as many, TensorFlow 2.21 often waits for minutes, or for ever, where an iterator over data ends."""
+CPUS = 8
 WORKERS_SECONDS = 40.0
 """The time for all workers of a program together; workers of TensorFlow that miss each other wait for ever."""
 
@@ -21,7 +21,26 @@ def _open() -> Any:
     """Import TensorFlow and ask for several processors; its runtime does not start, so this process can still fork."""
     tf = importlib.import_module("tensorflow")
     _divide(tf, CPUS)
+    _stop_tuning(tf)
     return tf
+
+
+@cache
+def _stop_tuning(tf: Any) -> None:
+    """Let nobody tune the speed of the iterators which feed single devices; what they give stays the same.
+
+    When such an iterator ends, TensorFlow 2.21 waits for the thread that tunes it, and this thread often misses the
+    call to stop: with eight devices on two cores, one of two programs stood still for more than a minute.
+    """
+    module: Any = importlib.import_module("tensorflow.python.data.ops.multi_device_iterator_ops")
+    original: Callable[..., Any] = module._create_device_dataset
+
+    def untuned(*args: Any, **kwargs: Any) -> Any:
+        options = tf.data.Options()
+        options.autotune.enabled = False
+        return original(*args, **kwargs).with_options(options)
+
+    module._create_device_dataset = untuned
 
 
 def _divide(tf: Any, cpus: int) -> None:

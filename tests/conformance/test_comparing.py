@@ -17,6 +17,7 @@ from conformance.report import Report
 from conformance.results import Result, Status
 from conformance.selection import Selection
 
+BEHAVIORS = [catalogue.load()[f"RUN-0{number}"] for number in range(1, 6)]
 LONG = "The page says one thing at some length, and the other side does quite another thing for a reason of its own."
 
 
@@ -52,11 +53,11 @@ def found(one: Side, other: Side) -> list[tuple[list[str], tuple[str, str]]]:
     def ids(difference: Difference) -> list[str]:
         return [behavior.id for behavior in difference.behaviors]
 
-    return [(ids(difference), difference.reasons) for difference in differences(one, other)]
+    return [(ids(difference), difference.reasons) for difference in differences(one, other, BEHAVIORS)]
 
 
 def text(one: Side, other: Side) -> str:
-    return render(one, other, Console(width=80, force_terminal=False))
+    return render(one, other, BEHAVIORS, Console(width=80, force_terminal=False))
 
 
 def test_behaviors_with_equal_statuses_and_reasons_are_one_difference() -> None:
@@ -97,10 +98,10 @@ def test_a_side_is_a_file_of_which_one_implementation_may_be_chosen(tmp_path: pa
     file = tmp_path / "report.json"
     file.write_text(report(*ONE.report.results, *OTHER.report.results).to_json())
 
-    assert ("a", "b") == (side(f"{file}#a").implementation, side(f"{file}#b").implementation)
+    assert ("a", "b") == (side(f"{file}#a", BEHAVIORS).implementation, side(f"{file}#b", BEHAVIORS).implementation)
     for name in (str(file), f"{file}#c"):
         with pytest.raises(UnknownName, match="a report of a, b; expected one implementation"):
-            side(name)
+            side(name, BEHAVIORS)
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"schema_version": 1}', '{"schema_version": 99}'])
@@ -117,18 +118,27 @@ def test_a_record_or_an_implementation_that_does_not_exist_is_refused() -> None:
 
 
 def test_an_implementation_that_is_named_is_run_now(capsys: pytest.CaptureFixture[str]) -> None:
-    name = "tests.conformance.fake:broken"
+    assert 0 == main(["diff", "-k", "DATASET-36", "-k", "RUN-01"])
+    shown = capsys.readouterr().out
+    assert "simulator PASS, recorded:tensorflow DIVERGES: 1 behavior" in shown
+    assert "They differ in 1 of 2 behaviors." in shown
 
-    assert 3 == main(["diff", name, "recorded:tensorflow"])
+
+def test_an_implementation_that_cannot_be_run_breaks_the_comparison(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 3 == main(["diff", "tests.conformance.fake:broken", "-k", "RUN-01"])
     assert "cannot be opened" in capsys.readouterr().err
+
+
+def test_there_must_be_something_to_compare() -> None:
+    assert 5 == main(["diff", "-k", "zebra crossing"])
 
 
 def test_the_command_compares_two_files(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     for each in (ONE, OTHER):
         (tmp_path / each.label).write_text(each.report.to_json())
 
-    assert 0 == main(["diff", str(tmp_path / "one"), str(tmp_path / "other")])
-    assert "They differ in 4 of 5 behaviors." in capsys.readouterr().out
+    assert 0 == main(["diff", str(tmp_path / "one"), str(tmp_path / "other"), "--area", "RUN"])
+    assert "They differ in 4 of" in capsys.readouterr().out
 
 
 def test_a_record_reads_as_the_report_that_it_was_made_of() -> None:
