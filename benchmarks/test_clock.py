@@ -1,14 +1,20 @@
 """The simulator's clock: how quickly it predicts, and what a strategy on a cluster costs."""
 
+import importlib
+import pathlib
+import re
 import resource
+import statistics
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import refdist as tf
 import simulator
+from simulator import flows, prediction
 from simulator.prediction import by_message, in_step
 from simulator.schedules import ALGORITHMS, ring
 
@@ -84,3 +90,28 @@ def test_a_step_on_a_cluster(benchmark, replicas):
 def test_every_algorithm_predicts(benchmark):
     cluster = simulator.presets.dgx_h100(8)
     benchmark(lambda: [simulator.predict_all_reduce(cluster, 1 << 26, name).seconds for name in ALGORITHMS])
+
+
+def test_recording_that_is_off(benchmark, tmp_path, monkeypatch):
+    """The event loop as it is when nobody records, beside one without the lines that record, in turns. Goal: 1.02."""
+    source = pathlib.Path(flows.__file__).read_text()
+    lines = re.compile(r"( +)if (first|last)\.size > 0:\n\1    .*\n")
+    assert 2 == len(lines.findall(source))
+    (tmp_path / "flows_without_recording.py").write_text(lines.sub("", source))
+    monkeypatch.syspath_prepend(tmp_path)
+    without = importlib.import_module("flows_without_recording")
+    schedule = ring(512)
+    taken = {flows: [], without: []}
+
+    def play(module):
+        monkeypatch.setattr(prediction, "_flows", lambda: module)
+        start = time.process_time()
+        found = by_message(STAR, schedule, 1 << 20, 0, np.arange(512))
+        taken[module].append(time.process_time() - start)
+        return found
+
+    assert play(flows) == play(without)
+    benchmark.pedantic(lambda: play(flows), setup=lambda: play(without) and None, rounds=15, warmup_rounds=1)
+    for name, of in (("ratio", statistics.median), ("ratio_of_best", min)):
+        benchmark.extra_info[name] = round(of(taken[flows][1:]) / of(taken[without][1:]), 3)
+    benchmark.extra_info["goal"] = 1.02

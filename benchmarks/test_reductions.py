@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from simulator import folding
+from simulator.schedules import ALGORITHMS, schedule_of
+from simulator.values import value_on
 
 GOALS = {"float32": {2: 0.85, 8: 0.90}, "float16": {}, "bfloat16": {}}
 USUAL_GOAL = {"float32": 0.85, "float16": 0.50, "bfloat16": 0.50}
@@ -101,3 +103,24 @@ def test_from_where_a_kernel_is_faster(benchmark, dtype, count, total_kilobytes,
         benchmark(folding._fold_with_kernel, result, parts, kernel)
     else:
         benchmark(folding._fold_in_blocks, result, parts, np.add)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "dtype"),
+    [*((name, "float32") for name in sorted(ALGORITHMS)), ("ring", "float16"), ("ring", "bfloat16")],
+)
+def test_schedule(benchmark, algorithm, dtype):
+    """A schedule that is played on values, beside a plain fold of the same arrays in the same rounds."""
+    benchmark.group = "play a schedule on 8 arrays of 16 MB"
+    rows = list(arrays(np.dtype(getattr(ml_dtypes, dtype, dtype)), 8, 16 * MEGABYTE))
+    schedule = schedule_of(algorithm, 8, 4)
+    fold_seconds = []
+    value_on(schedule, rows)
+    folding.fold(rows)
+    benchmark.pedantic(
+        lambda: value_on(schedule, rows),
+        setup=lambda: fold_seconds.append(seconds(lambda: folding.fold(rows))),
+        rounds=15,
+    )
+    if benchmark.stats is not None:
+        benchmark.extra_info["times_a_fold"] = round(benchmark.stats.stats.median / statistics.median(fold_seconds), 2)

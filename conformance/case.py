@@ -1,29 +1,40 @@
 """Runs one check in this process, with or without a planted fault."""
 
+import contextlib
 import contextvars
+import inspect
 import os
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from conformance import catalogue
-from conformance.checks import Check, checks
-from conformance.expectations import Unsupported
-from conformance.faults import Plant, faults
+from conformance.checks import Check, CheckFunction, checks
+from conformance.expectations import CheckFailed, Unsupported
+from conformance.faults import Fault, Plant, faults
 from conformance.implementations import Implementation, find
 from conformance.results import Result, Status
 from conformance.world import World
 
-Verdict = tuple[Status, str]
-"""A status and its detail."""
+
+class Verdict(NamedTuple):
+    """How a check ended, and what is known of it."""
+
+    status: Status
+    detail: str = ""
+    strategy: str = ""
+    expected: str = ""
+    got: str = ""
 
 
 def run_case(implementation: Implementation, check: Check, replicas: int) -> Result:
     """Open the implementation, and run a check with one replica count."""
     start = time.perf_counter()
-    status, detail = _declared(implementation, check, replicas, _verdict(implementation, check, replicas))
-    return Result(check.id, implementation.name, replicas, status, detail, time.perf_counter() - start)
+    verdict = _declared(implementation, check, replicas, _verdict(implementation, check, replicas))
+    seconds = time.perf_counter() - start
+    return Result(check.id, implementation.name, replicas, seconds=seconds, **verdict._asdict())
 
 
 def missing_features(implementation: Implementation, check: Check) -> str | None:
@@ -32,46 +43,64 @@ def missing_features(implementation: Implementation, check: Check) -> str | None
     return f"needs {', '.join(missing)}" if missing else None
 
 
+def run_with_fault(implementation: Implementation, check: Check, replicas: int, fault: Fault) -> Result:
+    """Open the implementation, break it, run a check with one replica count, and mend it again."""
+    implementation.open()
+    with Plant() as plant:
+        try:
+            fault.function(plant)
+        except Exception as error:
+            return Result(check.id, implementation.name, replicas, Status.ERROR, _short_traceback(error))
+        return run_case(implementation, check, replicas)
+
+
 def prove(id: str, implementation: Implementation | None = None) -> list[Result]:
     """Plant the fault of a behavior, and run its check with every replica count.
 
     Without an implementation: on the simulator. The results show whether the fault is `caught`.
     """
-    check = checks()[id]
-    chosen = implementation or find("simulator")
-    chosen.open()
-    with Plant() as plant:
-        faults()[id].function(plant)
-        return [run_case(chosen, check, count) for count in check.replicas]
+    check, fault = checks()[id], faults()[id]
+    return [run_with_fault(implementation or find("simulator"), check, count, fault) for count in check.replicas]
 
 
 def caught(results: Iterable[Result]) -> bool:
-    """Tell whether a check noticed its planted fault: an error is not enough."""
-    return any(result.status is Status.FAIL for result in results)
+    """Tell whether a check noticed its planted fault: an error is not enough, nor may a process be lost."""
+    statuses = {result.status for result in results}
+    return Status.FAIL in statuses and not statuses & {Status.CRASH, Status.TIMEOUT}
 
 
 def _verdict(implementation: Implementation, check: Check, replicas: int) -> Verdict:
     """Run the function of a check in a new world, and judge how it ended."""
     reason = missing_features(implementation, check)
     if reason is not None:
-        return Status.UNSUPPORTED, reason
+        return Verdict(Status.UNSUPPORTED, reason)
     try:
         tf = implementation.open()
     except Exception as error:
-        return Status.ERROR, _short_traceback(error)
+        return Verdict(Status.ERROR, _short_traceback(error))
     world = World(implementation, tf, catalogue.load()[check.id], replicas)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # In a context of its own, so that a scope left open by one check is not seen by the next.
             contextvars.copy_context().run(check.function, world)
+            if check.law is not None:
+                contextvars.copy_context().run(_law, check.law, world)
     except Unsupported as error:
-        return Status.UNSUPPORTED, str(error)
+        return Verdict(Status.UNSUPPORTED, str(error))
     except AssertionError as error:
-        return Status.FAIL, _lines(str(error), _built(world), f"at {_place(error, check.function)}")
+        sides = (error.expected, error.got) if isinstance(error, CheckFailed) else ()
+        detail = _lines(str(error), _built(world), f"at {_place(error, check)}")
+        return Verdict(Status.FAIL, detail, world.built, *sides)
     except (Exception, SystemExit) as error:
-        return Status.ERROR, _lines(_short_traceback(error), _built(world))
-    return Status.PASS, ""
+        return Verdict(Status.ERROR, _lines(_short_traceback(error), _built(world)), world.built)
+    return Verdict(Status.PASS)
+
+
+def _law(law: CheckFunction, world: World) -> None:
+    """Run what deep mode adds to a check; where it cannot be run, the check alone decides."""
+    with contextlib.suppress(Unsupported):
+        law(world)
 
 
 def _declared(implementation: Implementation, check: Check, replicas: int, verdict: Verdict) -> Verdict:
@@ -79,10 +108,10 @@ def _declared(implementation: Implementation, check: Check, replicas: int, verdi
     reason = implementation.divergence(check.id, replicas)
     if reason is None:
         return verdict
-    if verdict[0] in (Status.FAIL, Status.ERROR):
-        return Status.DIVERGES, reason
-    if verdict[0] is Status.PASS:
-        return Status.FAIL, f"declared to diverge, but passes; the declared reason: {reason}"
+    if verdict.status in (Status.FAIL, Status.ERROR):
+        return verdict._replace(status=Status.DIVERGES, detail=reason)
+    if verdict.status is Status.PASS:
+        return Verdict(Status.FAIL, f"declared to diverge, but passes; the declared reason: {reason}")
     return verdict
 
 
@@ -90,19 +119,20 @@ def _built(world: World) -> str:
     return f"strategy: {world.built}" if world.built else ""
 
 
-def _place(error: BaseException, function: Callable[..., object]) -> str:
-    """Return file and line, within the file of the check, from which an error came."""
-    own = function.__code__.co_filename
+def _place(error: BaseException, check: Check) -> str:
+    """Return file and line, within the files of the check and its law, from which an error came."""
+    functions = [check.function] if check.law is None else [check.function, check.law]
+    own = {inspect.unwrap(function).__code__.co_filename for function in functions}
     frames = traceback.extract_tb(error.__traceback__)
-    frame = next((frame for frame in reversed(frames) if frame.filename == own), frames[-1])
+    frame = next((frame for frame in reversed(frames) if frame.filename in own), frames[-1])
     return f"{_short_path(frame.filename)}:{frame.lineno}: {frame.line}"
 
 
 def _short_traceback(error: BaseException, frame_count: int = 3) -> str:
-    """Format an error with its last frames only, without those of this file."""
+    """Format an error: what it says, then its last frames only, without those of this file."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__][-frame_count:]
     lines = [f"{_short_path(frame.filename)}:{frame.lineno}: in {frame.name}: {frame.line}" for frame in frames]
-    return _lines(*lines, "".join(traceback.format_exception_only(error)).rstrip())
+    return _lines("".join(traceback.format_exception_only(error)).rstrip(), *lines)
 
 
 def _short_path(path: str) -> str:

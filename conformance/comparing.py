@@ -1,6 +1,7 @@
 """Compares two reports, behavior by behavior: `python -m conformance diff`."""
 
 import pathlib
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,9 +14,10 @@ from rich.text import Text
 
 from conformance.catalogue import Behavior
 from conformance.implementations import UnknownName, find
+from conformance.output import progress
 from conformance.recorded import recorded
 from conformance.report import Report, versions
-from conformance.results import Status
+from conformance.results import Result, Status
 from conformance.runner import Job, run
 from conformance.selection import Selection
 from conformance.terminal import COLOURS
@@ -95,9 +97,13 @@ def _read(path: str) -> Report:
 def _run_now(implementation: str, behaviors: Sequence[Behavior]) -> Report:
     """Run the checks of these behaviors on an implementation."""
     start = time.monotonic()
-    with closing(run(Job(implementation, tuple(behavior.id for behavior in behaviors)))) as results:
-        found = tuple(results)
-    return Report(found, time.monotonic() - start, Selection((implementation,)), versions())
+    job = Job(implementation, tuple(behavior.id for behavior in behaviors))
+    found: list[Result] = []
+    with progress(sys.stderr) as (started, finished), closing(run(job, started)) as results:
+        for result in results:
+            found.append(result)
+            finished()
+    return Report(tuple(found), time.monotonic() - start, Selection((implementation,)), versions())
 
 
 def differences(one: Side, other: Side, behaviors: Sequence[Behavior]) -> list[Difference]:

@@ -18,6 +18,15 @@ def tpu_strategy(tf: Any, replicas: int, computation_shape: Sequence[int] = (1, 
     return tf.distribute.TPUStrategy(resolver, experimental_device_assignment=assignment)
 
 
+def parameter_server_strategy(tf: Any) -> Any:
+    """Build a ParameterServerStrategy in the coordinator of a cluster with two workers and two servers."""
+    jobs = {"chief": ["localhost:1"], "worker": ["localhost:2", "localhost:3"], "ps": ["localhost:4", "localhost:5"]}
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec(jobs), task_type="chief", task_id=0, rpc_layer="grpc"
+    )
+    return tf.distribute.ParameterServerStrategy(resolver)
+
+
 BUILDERS: Mapping[str, Builder] = {
     "Default": lambda tf, _: tf.distribute.get_strategy(),
     "OneDevice": lambda tf, names: tf.distribute.OneDeviceStrategy(names[0]),
@@ -30,8 +39,9 @@ BUILDERS: Mapping[str, Builder] = {
     "CentralStorage.v1": lambda tf, names: tf.compat.v1.distribute.experimental.CentralStorageStrategy(
         compute_devices=names, parameter_device="CPU:0"
     ),
+    "ParameterServer": lambda tf, _: parameter_server_strategy(tf),
     "TPU": lambda tf, names: tpu_strategy(tf, len(names)),
 }
 
-ONE_REPLICA = frozenset({"Default", "OneDevice", "OneDevice.v1"})
+ONE_REPLICA = frozenset({"Default", "OneDevice", "OneDevice.v1", "ParameterServer"})
 """The kinds that have one replica, whatever is asked for."""

@@ -5,27 +5,32 @@ The JSON document, version 1 (`schema_version` grows when a field changes its me
     schema_version   1
     complete         true, or false if the run was interrupted or broke
     seconds          the real time of the whole run
-    selection        what was asked for: implementations, areas, keywords, replicas; an empty list is no restriction
+    selection        what was asked for: implementations, areas, keywords, replicas (an empty list is no restriction),
+                     mode (quick, full, deep) and seed
     versions         of Python and of the packages that matter, by name
     results          one object per case: id, implementation, replicas (null if there is no check), status, detail,
-                     seconds. status is one of PASS FAIL ERROR TIMEOUT CRASH UNSUPPORTED DIVERGES
+                     seconds, strategy, expected, got. status is one of PASS FAIL ERROR TIMEOUT CRASH, NOT RUN,
+                     DIVERGES XFAIL, UNSUPPORTED SKIP
     behaviors        derived from results, one object per behavior: id, area, title, level, and statuses: the worst
                      status of its cases, by implementation
     totals           derived from results: how many behaviors have which status, by implementation
+
+docs/report.md says more of each field, and report.schema.json is the same for programs.
 """
 
 import json
 import platform
+import shlex
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from importlib import metadata
 from typing import Any
 
 from conformance import catalogue
 from conformance.catalogue import Behavior
-from conformance.results import Result, Status, worst
+from conformance.results import BROKEN, SILENT, Result, Status, worst
 from conformance.selection import Selection
 
 SCHEMA_VERSION = 1
@@ -55,14 +60,11 @@ class Report:
     @cached_property
     def statuses(self) -> Mapping[tuple[str, str], Status]:
         """The status of each behavior, by id and implementation."""
-        cases: dict[tuple[str, str], list[Status]] = {}
-        for result in self.results:
-            cases.setdefault((result.id, result.implementation), []).append(result.status)
-        return {key: worst(statuses) for key, statuses in cases.items()}
+        return {key: worst(case.status for case in cases) for key, cases in self._cases.items()}
 
     def cases(self, id: str, implementation: str) -> list[Result]:
         """Return the results of one behavior on one implementation."""
-        return [result for result in self.results if (result.id, result.implementation) == (id, implementation)]
+        return self._cases.get((id, implementation), [])
 
     def totals(self, implementation: str, area: str | None = None) -> Counter[Status]:
         """Count the behaviors of an implementation by status, in one area or in all."""
@@ -73,13 +75,13 @@ class Report:
         )
 
     def exit_code(self) -> int:
-        """Return 0 if all conform, 1 if one does not, 3 if one crashed, 5 if there are no results."""
+        """Return 0 if all conform, 1 if one does not, 3 if one crashed, 5 if nothing was checked."""
         found = set(self.statuses.values())
-        if not found:
+        if found <= SILENT:
             return 5
         if Status.CRASH in found:
             return 3
-        return 1 if found & {Status.FAIL, Status.ERROR, Status.TIMEOUT} else 0
+        return 1 if found & (BROKEN | {Status.NOT_RUN}) else 0
 
     def to_json(self) -> str:
         """Write the report as a JSON document; the module says what its fields mean."""
@@ -89,14 +91,14 @@ class Report:
             "seconds": self.seconds,
             "selection": asdict(self.selection),
             "versions": dict(self.versions),
-            "results": [{**asdict(result), "status": result.status.value} for result in self.results],
+            "results": [result.to_dict() for result in self.results],
             "behaviors": [self._summary(behavior) for behavior in self.behaviors],
             "totals": {
                 name: {status.value: count for status, count in self.totals(name).items()}
                 for name in self.implementations
             },
         }
-        return json.dumps(document, indent=2)
+        return json.dumps(document, indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> "Report":
@@ -108,12 +110,20 @@ class Report:
                 f"Read it with the release that wrote it, or run the suite again."
             )
         return cls(
-            results=tuple(_result(**entry) for entry in document["results"]),
+            results=tuple(map(Result.from_dict, document["results"])),
             seconds=document["seconds"],
-            selection=Selection(**{name: tuple(value) for name, value in document["selection"].items()}),
+            selection=_selection(document["selection"]),
             versions=document["versions"],
             complete=document["complete"],
         )
+
+    @cached_property
+    def _cases(self) -> Mapping[tuple[str, str], list[Result]]:
+        """The results of each behavior on each implementation."""
+        cases: dict[tuple[str, str], list[Result]] = {}
+        for result in self.results:
+            cases.setdefault((result.id, result.implementation), []).append(result)
+        return cases
 
     def _summary(self, behavior: Behavior) -> dict[str, Any]:
         keys = [(behavior.id, name) for name in self.implementations]
@@ -127,8 +137,24 @@ class Report:
         }
 
 
-def _result(status: str, **fields: Any) -> Result:
-    return Result(status=Status(status), **fields)
+def reproduction(selection: Selection, *cases: Result) -> str:
+    """Return the command that runs these cases of one behavior on one implementation again, with the same values.
+
+    >>> reproduction(Selection(), Result("RUN-03", "jax", 1, Status.PASS), Result("RUN-03", "jax", 2, Status.FAIL))
+    'python -m conformance run --impl jax -k RUN-03 --replicas 1,2'
+    """
+    first = cases[0]
+    counts = ",".join(str(case.replicas) for case in cases if case.replicas is not None)
+    replicas = f" --replicas {counts}" if counts else ""
+    drawn = f" --mode deep --seed {selection.seed}" if selection.mode == "deep" else ""
+    return f"python -m conformance run --impl {shlex.quote(first.implementation)} -k {first.id}{replicas}{drawn}"
+
+
+def _selection(values: Mapping[str, Any]) -> Selection:
+    """Make a selection of plain values; those that a later release has added are left out."""
+    known: dict[str, Any] = {field.name: values[field.name] for field in fields(Selection) if field.name in values}
+    frozen: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
+    return Selection(**frozen)
 
 
 def versions() -> dict[str, str]:

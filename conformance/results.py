@@ -1,8 +1,9 @@
 """What came out: a status for each case, and the worst of them for each behavior."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
 from enum import Enum
+from typing import Any
 
 
 class Status(Enum):
@@ -16,23 +17,40 @@ class Status(Enum):
     """The check stopped at an exception that it did not expect."""
     FAIL = "FAIL"
     """The behavior is not kept."""
+    NOT_RUN = "NOT RUN"
+    """The check was left out, because a behavior that it needs is not kept; the detail says which."""
+    XFAIL = "XFAIL"
+    """The behavior is not kept, and the file of expected failures says so and why."""
     DIVERGES = "DIVERGES"
     """The behavior is not kept, and the implementation says so and why."""
     PASS = "PASS"
     """The behavior is kept."""
+    SKIP = "SKIP"
+    """Nothing can be said: the file of skipped checks says not to run it, and why."""
     UNSUPPORTED = "UNSUPPORTED"
     """Nothing can be said: there is no check, or the implementation has not what the check needs."""
 
 
+BROKEN = frozenset({Status.CRASH, Status.TIMEOUT, Status.ERROR, Status.FAIL})
+"""A behavior with one of these is not kept, and nobody has declared it: what needs it is not worth running."""
+DECLARED = frozenset({Status.XFAIL, Status.DIVERGES})
+"""Not kept, but declared with a reason; conforms as far as the exit code goes."""
+SILENT = frozenset({Status.SKIP, Status.UNSUPPORTED})
+"""Nothing was checked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One check with one replica count."""
+    """One check with one replica count, on the implementation as it is or with a planted fault."""
 
     id: str
     replicas: int
+    fault: str | None = None
+    """The behavior whose fault is planted."""
 
     def __str__(self) -> str:
-        return f"{self.id} with {self.replicas} replica{'s' * (self.replicas > 1)}"
+        planted = f", fault of {self.fault}" if self.fault else ""
+        return f"{self.id} with {self.replicas} replica{'s' * (self.replicas > 1)}{planted}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +63,21 @@ class Result:
     status: Status
     detail: str = ""
     seconds: float = 0.0
+    strategy: str = ""
+    """The strategy that was built last, in words."""
+    expected: str = ""
+    got: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, for JSON."""
+        return {**asdict(self), "status": self.status.value}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Result":
+        """Make a result of plain values; those that a later release has added are left out."""
+        known: dict[str, Any] = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        known["status"] = Status(known["status"])
+        return cls(**known)
 
 
 def worst(statuses: Iterable[Status]) -> Status:

@@ -1,37 +1,25 @@
-"""Runs checks on an implementation in a process of its own, and goes on when that process dies or hangs."""
+"""Runs checks on an implementation in processes of its own, several at once, and goes on when one dies or hangs."""
 
-import json
-import os
 import queue
-import signal
-import subprocess
-import sys
-import tempfile
 import threading
-import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from types import FunctionType
-from typing import IO, Any
 
 from conformance.case import caught, missing_features, prove, run_case
 from conformance.checks import Check
+from conformance.declarations import Declarations
 from conformance.implementations import Implementation, find, locate
-from conformance.results import Case, Result, Status
+from conformance.results import BROKEN, Case, Result, Status
+from conformance.selection import quickest
+from conformance.worker import SuiteError, Worker
 
-__all__ = ["CHECKS", "Job", "SuiteError", "caught", "prove", "run", "run_case"]
+__all__ = ["CHECKS", "Job", "SuiteError", "Task", "caught", "play", "prove", "run", "run_case"]
 
 CHECKS = "conformance.checks:checks"
-START_SECONDS = 300.0
-"""The time for a child to import everything; it is long, because a cold start of JAX can be."""
-GRACE_SECONDS = 1.0
-"""The time for a child that hangs to write down where it hangs."""
-STDERR_LINES = 20
-
-
-class SuiteError(Exception):
-    """The suite itself broke, so that nothing can be said about the implementation."""
+Started = Callable[[str, Case], None]
+"""Is told the implementation and the case, each time that a case starts; by several threads if there are several workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,162 +35,176 @@ class Job:
     """The seconds after which a case is ended."""
     checks: str = CHECKS
     """The place of the function that returns the checks."""
+    faults: str | None = None
+    """The place of the function that returns the faults, where cases have any."""
+    mode: str = "full"
+    seed: int = 0
+    """Where the values of deep mode come from."""
+    workers: int = 1
+    """In how many processes at once."""
+    only: frozenset[Case] | None = None
+    """Only these cases; without it, all."""
+    patient: bool = False
+    """Whether to run even what needs a broken behavior."""
+    declarations: Declarations = field(default_factory=Declarations)
+
+    def opened(self) -> tuple[Implementation, Mapping[str, Check]]:
+        """Return the implementation and the checks."""
+        return find(self.implementation), locate(self.checks, FunctionType)()
 
 
-def run(job: Job, started: Callable[[str, Case], None] = lambda _, __: None) -> Generator[Result]:
-    """Run a job and yield its results, first those of what cannot be run.
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Cases that are run one after another, until one ends in a certain way."""
 
-    Args:
-        started: is told the implementation and the case, each time that a case starts.
-    """
-    implementation = find(job.implementation)
-    checks: Mapping[str, Check] = locate(job.checks, FunctionType)()
-    cases: list[Case] = []
+    cases: tuple[Case, ...]
+    until: frozenset[Status] = frozenset()
+
+
+def run(job: Job, started: Started = lambda _, __: None) -> Generator[Result]:
+    """Run a job and yield its results: first those of what cannot be run, then the others as they come."""
+    implementation, checks = job.opened()
+    tasks: list[Task] = []
     for id in job.ids:
-        if id not in checks:
+        cases = _cases(job, id, checks)
+        known = [result for case in cases if (result := _known(job, implementation, checks, case)) is not None]
+        yield from known
+        if id not in checks and job.only is None:
             yield Result(id, implementation.name, None, Status.UNSUPPORTED, "has no check yet")
-            continue
-        counts = [count for count in checks[id].replicas if job.replicas is None or count in job.replicas]
-        missing = missing_features(implementation, checks[id])
-        if missing is None:
-            cases += [Case(id, count) for count in counts]
-        else:
-            yield from (Result(id, implementation.name, count, Status.UNSUPPORTED, missing) for count in counts)
-    while cases:
-        done = 0
-        with _child(job, implementation, cases) as child:
-            for result in _results(child, job, implementation, cases, started):
-                done += 1
-                yield result
-        cases = cases[done:]
+        remaining = {case.replicas for case in cases} - {result.replicas for result in known}
+        if remaining:
+            # In quick mode one count is enough, unless nothing can be said with it.
+            until = frozenset(Status) - {Status.UNSUPPORTED} if job.mode == "quick" else frozenset[Status]()
+            tasks.append(Task(tuple(case for case in cases if case.replicas in remaining), until))
+    if tasks:
+        yield from _in_order(job, implementation, checks, tasks, started)
 
 
-def _results(
-    child: "_Child",
-    job: Job,
-    implementation: Implementation,
-    cases: Sequence[Case],
-    started: Callable[[str, Case], None],
-) -> Iterator[Result]:
-    """Yield the results of one child until all cases are done, or it dies or hangs."""
-    _require_ready(child, job.implementation)
-    for case in cases:
-        started(implementation.name, case)
-        start = time.monotonic()
-        try:
-            message = child.receive_start() and child.receive(job.timeout + GRACE_SECONDS)
-        except queue.Empty:
-            status, detail = Status.TIMEOUT, f"did not end within {job.timeout:g} s\n{child.last_words()}"
-        else:
-            if message is not None:
-                status = Status(message["status"])
-                yield Result(case.id, implementation.name, case.replicas, status, message["detail"], message["seconds"])
-                continue
-            status, detail = Status.CRASH, f"the process died ({child.ending()})\n{child.last_words()}"
-        yield Result(case.id, implementation.name, case.replicas, status, detail.rstrip(), time.monotonic() - start)
-        return
-
-
-def _require_ready(child: "_Child", name: str) -> None:
-    """Wait until the child has opened the implementation."""
-    try:
-        if child.receive(START_SECONDS) is not None:
-            return
-        happened = f"ended before its first check ({child.ending()})"
-    except queue.Empty:
-        happened = f"was not ready after {START_SECONDS:g} s"
-    raise SuiteError(
-        f"the process that runs {name} {happened}; expected it to import and open the implementation. "
-        f"Mend the error that it printed:\n{child.last_words()}"
-    )
-
-
-@contextmanager
-def _child(job: Job, implementation: Implementation, cases: Sequence[Case]) -> Generator["_Child"]:
-    """Start a process for these cases, and end it and all that it started when the block is left."""
+def play(
+    job: Job, implementation: Implementation, batches: Iterable[Sequence[Task]], started: Started
+) -> Generator[tuple[Case, Result]]:
+    """Run one batch of tasks after another, each shared out over the workers, and yield the results as they come."""
+    count = job.workers if implementation.parallel else 1
     request = {
         "implementation": job.implementation,
         "checks": job.checks,
+        "faults": job.faults,
         "timeout": job.timeout,
-        "cases": [[case.id, case.replicas] for case in cases],
+        "deep": job.seed if job.mode == "deep" else None,
     }
-    # The child finds modules where this process finds them.
-    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    with tempfile.TemporaryFile("w+") as orders, tempfile.TemporaryFile("w+b") as errors:
-        json.dump(request, orders)
-        orders.seek(0)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "conformance.child"],
-            stdin=orders,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env={**os.environ, **paths, **implementation.environment},
-            # In a session of its own, so that an interrupt reaches only this process, which then ends all others.
-            start_new_session=True,
-        )
+    with ExitStack() as stack:
+        workers: list[Worker] = []
+        for batch in batches:
+            while len(workers) < min(count, len(batch)):
+                workers.append(stack.enter_context(closing(Worker(implementation, request))))
+            # Which worker runs what is the same in every run, so that what one check does to the next is too.
+            shares = [batch[index :: len(workers)] for index in range(len(workers))]
+            yield from _at_once(workers, shares, lambda case: started(implementation.name, case))
+
+
+def _cases(job: Job, id: str, checks: Mapping[str, Check]) -> list[Case]:
+    """Return the cases of a behavior that are asked for, in the order in which they are run."""
+    counts = checks[id].replicas if id in checks else ()
+    ordered = quickest(counts) if job.mode == "quick" else counts
+    cases = [Case(id, count) for count in ordered if job.replicas is None or count in job.replicas]
+    return [case for case in cases if job.only is None or case in job.only]
+
+
+def _known(job: Job, implementation: Implementation, checks: Mapping[str, Check], case: Case) -> Result | None:
+    """Return the result of a case that is not to be run, or None."""
+    skipped = job.declarations.skipped(case)
+    if skipped is not None:
+        return Result(case.id, implementation.name, case.replicas, Status.SKIP, skipped)
+    missing = missing_features(implementation, checks[case.id])
+    if missing is not None:
+        return Result(case.id, implementation.name, case.replicas, Status.UNSUPPORTED, missing)
+    return None
+
+
+def _in_order(
+    job: Job, implementation: Implementation, checks: Mapping[str, Check], tasks: Sequence[Task], started: Started
+) -> Generator[Result]:
+    """Run tasks after those that they need, and leave out what needs a broken behavior."""
+    found: dict[str, list[Result]] = {}
+    left_out: list[Result] = []
+
+    def batches() -> Iterator[list[Task]]:
+        pending = list(tasks)
+        while pending:
+            ids = {task.cases[0].id for task in pending}
+            ready = [task for task in pending if not ids & set(checks[task.cases[0].id].after)]
+            assert ready, "prerequisites do not go in circles"
+            pending = [task for task in pending if task not in ready]
+            yield [task for task in map(worth_running, ready) if task.cases]
+
+    def worth_running(task: Task) -> Task:
+        """Return a task without the cases for which a prerequisite is broken."""
+        kept: list[Case] = []
+        for case in task.cases:
+            reason = None if job.patient else _broken(found, checks[case.id].after, case.replicas)
+            if reason is None:
+                kept.append(case)
+            else:
+                left_out.append(Result(case.id, implementation.name, case.replicas, Status.NOT_RUN, reason))
+                found.setdefault(case.id, []).append(left_out[-1])
+        return Task(tuple(kept), task.until)
+
+    with closing(play(job, implementation, batches(), started)) as played:
+        for case, raw in played:
+            result = job.declarations.judged(case, raw)
+            # What passes against its declaration is no obstacle for others.
+            found.setdefault(case.id, []).append(raw if raw.status is Status.PASS else result)
+            yield result
+    yield from left_out
+
+
+def _broken(found: Mapping[str, Sequence[Result]], after: Iterable[str], replicas: int) -> str | None:
+    """Say which prerequisite is broken, with this replica count or with all it was run with; None if none is."""
+    for id in after:
+        reasons = {result.replicas: _reason(result) for result in found.get(id, ())}
+        if replicas in reasons:
+            reason = reasons[replicas]
+        else:
+            reason = next(iter(reasons.values()), None) if all(reasons.values()) else None
+        if reason is not None:
+            return reason
+    return None
+
+
+def _reason(result: Result) -> str | None:
+    """Say why nothing that needs this result is run, or None; what was itself not run passes on its own reason."""
+    if result.status is Status.NOT_RUN:
+        return result.detail
+    return f"needs {result.id}" if result.status in BROKEN else None
+
+
+def _at_once(
+    workers: Sequence[Worker], shares: Sequence[Sequence[Task]], started: Callable[[Case], None]
+) -> Iterator[tuple[Case, Result]]:
+    """Let each worker run its share in a thread, and yield the results as they come."""
+    found: queue.SimpleQueue[tuple[Case, Result] | BaseException | None] = queue.SimpleQueue()
+
+    def work(worker: Worker, share: Sequence[Task]) -> None:
         try:
-            yield _Child(process, errors)
-        finally:
-            _end(process)
+            for task in share:
+                for case in task.cases:
+                    started(case)
+                    result = worker.run(case)
+                    found.put((case, result))
+                    if result.status in task.until:
+                        break
+            found.put(None)
+        except BaseException as error:
+            found.put(error)
 
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a process and its children, whether it is still there or not."""
-    if hasattr(os, "killpg"):
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            process.kill()
-    else:
-        process.kill()
-    process.wait()
-
-
-class _Child:
-    """A running child: its messages, and what it wrote last when it died."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]", errors: IO[bytes]) -> None:
-        self._process = process
-        self._errors = errors
-        self._errors_start = 0
-        self._messages: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def receive(self, limit_seconds: float) -> dict[str, Any] | None:
-        """Return the next message, None if the process has died; raise `queue.Empty` if there is none in time."""
-        try:
-            return self._messages.get(timeout=limit_seconds)
-        except queue.Empty:
-            # A process that was forked by the child may hold the pipe open after its death.
-            if self._process.poll() is None:
-                raise
-            return None
-
-    def receive_start(self) -> dict[str, Any] | None:
-        """Return the message that a case has started; only what is written from then on are its last words."""
-        message = self.receive(START_SECONDS)
-        if message is not None:
-            self._errors_start = message["error_bytes"]
-        return message
-
-    def ending(self) -> str:
-        """Say how the process ended, which has closed its output."""
-        try:
-            code = self._process.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            return "it closed its output"
-        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-
-    def last_words(self) -> str:
-        """Return the last lines of the error output of the process, from the start of the running case."""
-        self._errors.seek(self._errors_start)
-        lines = self._errors.read().decode(errors="replace").splitlines()
-        return "\n".join(lines[-STDERR_LINES:])
-
-    def _listen(self) -> None:
-        """Pass on each line until the process closes its output."""
-        assert self._process.stdout is not None, "the process is started with a pipe"
-        with self._process.stdout as lines:
-            for line in lines:
-                self._messages.put(json.loads(line))
-        self._messages.put(None)
+    for pair in zip(workers, shares, strict=True):
+        threading.Thread(target=work, args=pair, daemon=True).start()
+    running = len(workers)
+    while running:
+        item = found.get()
+        if isinstance(item, BaseException):
+            raise item
+        if item is None:
+            running -= 1
+        else:
+            yield item

@@ -1,4 +1,4 @@
-"""Which behaviors to run: by area, by id or text, by replica count."""
+"""Which behaviors to run, by area, by id or text; and which of their cases, by replica count and by mode."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from conformance.catalogue import AREAS, Behavior
 from conformance.implementations import UnknownName
+
+MODES = ("quick", "full", "deep")
+"""One replica count for each check; all counts; all counts, and laws on values drawn at random."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +19,8 @@ class Selection:
     areas: tuple[str, ...] = ()
     keywords: tuple[str, ...] = ()
     replicas: tuple[int, ...] = ()
+    mode: str = "full"
+    seed: int = 0
 
     def of(self, catalogue: Mapping[str, Behavior]) -> list[Behavior]:
         """Return the selected behaviors in catalogue order; a word that is an id selects this one only."""
@@ -26,6 +31,15 @@ class Selection:
             for behavior in catalogue.values()
             if (not areas or behavior.area in areas) and (not words or _matches(behavior, words))
         ]
+
+
+def quickest(counts: Iterable[int]) -> tuple[int, ...]:
+    """Order replica counts by how much is seen at what price: the fewest replicas that are several come first.
+
+    >>> quickest((1, 2, 3, 8)), quickest((1,))
+    ((2, 3, 8, 1), (1,))
+    """
+    return tuple(sorted(counts, key=lambda count: (count == 1, count)))
 
 
 def one(id: str, catalogue: Mapping[str, Behavior]) -> Behavior:

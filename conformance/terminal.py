@@ -1,7 +1,7 @@
 """The rendering of a report for a terminal: plain text that is readable at 80 columns, with or without colour."""
 
-import shlex
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
@@ -9,8 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from conformance.catalogue import Behavior
-from conformance.report import Report
-from conformance.results import Result, Status
+from conformance.printable import printable
+from conformance.report import Report, reproduction
+from conformance.results import BROKEN, Result, Status
 
 # The order in which a reader looks for them, which is not the order of gravity.
 SHOWN = (
@@ -19,8 +20,11 @@ SHOWN = (
     Status.ERROR,
     Status.TIMEOUT,
     Status.CRASH,
+    Status.NOT_RUN,
     Status.DIVERGES,
+    Status.XFAIL,
     Status.UNSUPPORTED,
+    Status.SKIP,
 )
 COLOURS = {
     Status.PASS: "green",
@@ -28,11 +32,15 @@ COLOURS = {
     Status.ERROR: "red",
     Status.TIMEOUT: "red",
     Status.CRASH: "bold red",
+    Status.NOT_RUN: "magenta",
     Status.DIVERGES: "yellow",
+    Status.XFAIL: "yellow",
     Status.UNSUPPORTED: "dim",
+    Status.SKIP: "dim",
 }
 UNBROKEN_SPACE = "\u00a0"
-QUIET = (Status.PASS, Status.UNSUPPORTED)
+BY_REASON = tuple(status for status in SHOWN if status is not Status.PASS and status not in BROKEN)
+IDS_SHOWN = 8
 
 
 def render(report: Report, console: Console, *, verbose: bool = False) -> str:
@@ -43,21 +51,16 @@ def render(report: Report, console: Console, *, verbose: bool = False) -> str:
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def reproduction(result: Result) -> str:
-    """Return the command that runs one case again."""
-    name = shlex.quote(result.implementation)
-    return f"python -m conformance run --impl {name} -k {result.id} --replicas {result.replicas}"
-
-
 def _show(report: Report, console: Console, verbose: bool) -> None:
-    """Print the grid, then all that is not as documented, then the totals."""
+    """Print the grid, then what is declared or could not be checked, then what is broken, and at last the totals."""
     console.print(_behavior_grid(report) if verbose else _area_grid(report))
     for name in report.implementations:
-        for behavior in report.behaviors:
-            if report.statuses.get((behavior.id, name), Status.PASS) not in QUIET:
-                _show_finding(report, behavior, name, console)
-    for name in report.implementations:
         _show_reasons(report, name, console)
+    for name in report.implementations:
+        for behavior in report.behaviors:
+            if report.statuses.get((behavior.id, name)) in BROKEN:
+                _show_finding(report, behavior, name, console)
+    console.print()
     for name in report.implementations:
         line = Text(f"{name}: ").append_text(_counts(report.totals(name), separator=", "))
         console.print(line.append(f" of {len(report.behaviors)} behaviors"), soft_wrap=True)
@@ -69,8 +72,8 @@ def _area_grid(report: Report) -> Table:
     """Make one row per area: for each implementation, how many behaviors have which status."""
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("area", no_wrap=True)
-    for name in report.implementations:
-        table.add_column(name)
+    for heading in _headings(report.implementations):
+        table.add_column(heading)
     for area in dict.fromkeys(behavior.area for behavior in report.behaviors):
         table.add_row(area, *(_counts(report.totals(name, area)) for name in report.implementations))
     return table
@@ -81,13 +84,19 @@ def _behavior_grid(report: Report) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("id", no_wrap=True)
     table.add_column("behavior")
-    for name in report.implementations:
-        table.add_column(name, no_wrap=True)
+    for heading in _headings(report.implementations):
+        table.add_column(heading, no_wrap=True)
     for behavior in report.behaviors:
         found = [report.statuses.get((behavior.id, name)) for name in report.implementations]
         cells = [Text(status.value, COLOURS[status]) if status else Text("-") for status in found]
         table.add_row(behavior.id, Text(behavior.title), *cells)
     return table
+
+
+def _headings(names: Sequence[str]) -> list[str]:
+    """Return what stands for package.module:object above a column: the object alone, where that is clear."""
+    short = [name.rpartition(":")[2] for name in names]
+    return short if len(set(short)) == len(short) else list(names)
 
 
 def _counts(totals: Counter[Status], separator: str = " ") -> Text:
@@ -106,9 +115,9 @@ def _show_finding(report: Report, behavior: Behavior, implementation: str, conso
     heading = Text(f"\n{behavior.id} ").append(status.value, COLOURS[status])
     console.print(heading.append(f" on {implementation}: {behavior.title} ({_counts_of(found, cases)})"))
     console.print(Padding(Text(behavior.statement), (0, 0, 0, 2)))
-    console.print(Padding(Text(found[0].detail), (0, 0, 0, 4)))
+    console.print(Padding(Text(printable(found[0].detail)), (0, 0, 0, 4)))
     # Not wrapped, so that it can be copied.
-    console.print(Text(f"  {reproduction(found[0])}", "cyan"), soft_wrap=True)
+    console.print(Text(f"  {reproduction(report.selection, found[0])}", "cyan"), soft_wrap=True)
 
 
 def _counts_of(found: list[Result], cases: list[Result]) -> str:
@@ -118,12 +127,27 @@ def _counts_of(found: list[Result], cases: list[Result]) -> str:
 
 
 def _show_reasons(report: Report, implementation: str, console: Console) -> None:
-    """Print why nothing could be said about the behaviors that are unsupported."""
-    reasons: Counter[str] = Counter()
-    for behavior in report.behaviors:
-        if report.statuses.get((behavior.id, implementation)) is Status.UNSUPPORTED:
-            reasons[report.cases(behavior.id, implementation)[0].detail] += 1
-    if reasons:
-        console.print(Text(f"\n{Status.UNSUPPORTED.value} on {implementation}, by reason"))
-        for reason, count in reasons.most_common():
-            console.print(Padding(Text(f"{count:>4} {reason}"), (0, 0, 0, 2)))
+    """Print why behaviors are declared not to be kept, or nothing could be said about them."""
+    for status in BY_REASON:
+        reasons: dict[str, list[str]] = {}
+        for behavior in report.behaviors:
+            if report.statuses.get((behavior.id, implementation)) is status:
+                cases = report.cases(behavior.id, implementation)
+                reason = next(case.detail for case in cases if case.status is status)
+                reasons.setdefault(reason, []).append(behavior.id)
+        if reasons:
+            heading = Text("\n").append(status.value, COLOURS[status])
+            console.print(heading.append(f" on {implementation}, by reason"))
+            console.print(_reason_table(reasons))
+
+
+def _reason_table(reasons: Mapping[str, list[str]]) -> Table:
+    """Make one row per reason, the most frequent first: for how many behaviors, and for which."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(justify="right", width=6)
+    table.add_column()
+    for reason, ids in sorted(reasons.items(), key=lambda entry: -len(entry[1])):
+        more = f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else ""
+        text = Text(f"{printable(reason)}\n").append(", ".join(ids[:IDS_SHOWN]) + more, "dim")
+        table.add_row(str(len(ids)), text)
+    return table

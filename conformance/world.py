@@ -69,9 +69,16 @@ class World(Expectations):
 
         Which cores a TPU strategy uses is the choice of the device assignment, so there the strategy itself is asked.
         """
-        if isinstance(strategy, self.tf.distribute.TPUStrategy):
+        if self.is_a(strategy, "TPUStrategy"):
             return list(strategy.extended.worker_devices)
         return [self.full(name) for name in self.names(strategy.num_replicas_in_sync)]
+
+    def is_a(self, strategy: Any, *names: str) -> bool:
+        """Tell whether a strategy is of one of these classes, in either flavor; what the implementation lacks is none."""
+        flavors = [getattr(self.tf, "distribute", None)]
+        flavors.append(getattr(getattr(getattr(self.tf, "compat", None), "v1", None), "distribute", None))
+        found = [getattr(flavor, name, None) for flavor in flavors for name in names]
+        return isinstance(strategy, tuple(kind for kind in found if kind is not None))
 
     def full(self, name: str) -> str:
         """Return the full device string of a short one: "gpu:0", "/GPU:0", "/device:GPU:0" and so on."""

@@ -74,6 +74,10 @@ class Backend(Protocol):
         """A backend for one task of a cluster, with devices named after it; several tasks in a process share the real ones."""
         ...
 
+    def connect(self, devices: Sequence[Device]) -> None:
+        """Have devices of other tasks too, which this process plays."""
+        ...
+
     def tracing(self) -> bool:
         """Say whether JAX is tracing, during which no replica can pause."""
         ...

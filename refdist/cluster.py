@@ -98,7 +98,8 @@ class ClusterResolver(abc.ABC):
 
     def num_accelerators(self, task_type: Any = None, task_id: Any = None, config_proto: Any = None) -> dict[str, int]:
         """How many accelerators of each kind this task has."""
-        kinds = [device.kind for device in current().devices() if device.kind != "CPU"]
+        devices = current().devices()
+        kinds = [device.kind for device in devices if device.kind != "CPU" and device.beside(devices[0])]
         return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
 
 

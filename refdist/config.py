@@ -51,5 +51,4 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 
 def _local(device: Device) -> bool:
-    host = host_device(current())
-    return (device.job, device.task) == (host.job, host.task)
+    return device.beside(host_device(current()))

@@ -1,12 +1,13 @@
 """What becomes of a new variable in the scope of a strategy."""
 
+import contextvars
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from refdist import context
-from refdist.device import placed
+from refdist.device import Device, placed
 from refdist.distributed_variables import CentralVariable, MirroredVariable, SyncOnReadVariable
 from refdist.enums import VariableAggregation, VariableSynchronization
 from refdist.lockstep import call_site
@@ -16,6 +17,16 @@ from refdist.variables import Variable
 
 if TYPE_CHECKING:
     from refdist.strategy import StrategyBase
+
+
+# Where variables are to go that belong to another one.
+COLOCATED: contextvars.ContextVar[Device | None] = contextvars.ContextVar("colocated", default=None)
+
+
+class Turns:
+    """How many variables a strategy has made, beside those that belong to another: the homes take turns."""
+
+    taken = 0
 
 
 def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
@@ -46,7 +57,10 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
 def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
     plan = strategy.extended.plan
     copies: list[Variable] = []
-    for index, home in enumerate(plan.homes):
+    homes, colocated = plan.homes, COLOCATED.get()
+    if plan.placement is Placement.CENTRAL:
+        homes = (colocated or homes[strategy.extended.turns.taken % len(homes)],)
+    for index, home in enumerate(homes):
         own = dict(kwargs)
         if index == 0 and plan.workers > 1:
             own["initial_value"] = _of_the_first_worker(strategy, kwargs)
@@ -76,6 +90,7 @@ def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[
         )
     for copy in copies:
         copy.belong(strategy, variable)
+    strategy.extended.turns.taken += colocated is None
     return variable
 
 

@@ -48,6 +48,14 @@ class Device(str):
         """
         return Device(f"/job:{job}/replica:0/task:{task}/device:{self.kind}:{self.number}")
 
+    def beside(self, other: "Device") -> bool:
+        """Say whether two devices belong to one task.
+
+        >>> Device("/job:ps/task:1/device:CPU:0").beside(Device("CPU:0"))
+        False
+        """
+        return (self.job, self.task) == (other.job, other.task)
+
     @property
     def short(self) -> str:
         """The name without job and task, for messages.

@@ -13,7 +13,7 @@ from refdist.cluster import exchange, require_own_worker
 from refdist.collection import MANY, fewer_collections
 from refdist.context import ReplicaContext
 from refdist.convert import to_array
-from refdist.creation import create_variable
+from refdist.creation import COLOCATED, Turns, create_variable
 from refdist.device import PLACEMENT, Device, placed
 from refdist.distributed_variables import DistributedVariable, MirroredVariable
 from refdist.enums import ReduceOp
@@ -41,7 +41,7 @@ class StrategyExtended:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+        self.plan, self.turns = plan, Turns()
         self._container: Callable[[], StrategyBase | None] = lambda: None
         self._known_frames: list[context.Frame] = []
         self._compiler: Any = None
@@ -242,13 +242,17 @@ class StrategyExtended:
 
     @contextlib.contextmanager
     def colocate_vars_with(self, colocate_with_variable: Variable) -> Generator[None]:
-        """Make variables inside where another one of this strategy lives, which is where they live anyway."""
+        """Make variables inside where another one of this strategy lives."""
         if not self.variable_created_in_scope(colocate_with_variable):
             raise ValueError(
                 f"colocate_vars_with() got {colocate_with_variable!r}; expected a variable made in this strategy's scope. "
                 f"Make it inside `with strategy.scope():`."
             )
-        yield
+        token = COLOCATED.set(Device(colocate_with_variable.device))
+        try:
+            yield
+        finally:
+            COLOCATED.reset(token)
 
     @property
     def strategy(self) -> "StrategyBase":

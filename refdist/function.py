@@ -208,9 +208,10 @@ class Function:
     ) -> tuple[Sequence[Any], Program | None]:
         """The program for a call, and the values of which it takes some; None where Python has to do the work."""
         around = on if on is not None else context.get_strategy()
+        place = around.extended  # another one on each worker of a parameter server strategy
         quick = None if kwargs or (on is not None and fn is not self) else quick_key(args)
         if quick is not None:
-            program = self._quick.get((around, on is None, quick))
+            program = self._quick.get((around, place, on is None, quick))
             if program is not None:
                 return args, program
         given: Any = (args, kwargs)
@@ -224,15 +225,15 @@ class Function:
         if kinds.on_host or around.extended.plan.workers > 1:
             return leaves, None
         staged = fn is not self and on is not None
-        key = (around, on is None, function_key(fn) if staged else None, shape, kinds.key)
+        key = (around, place, on is None, function_key(fn) if staged else None, shape, kinds.key)
         program = self._programs.get(key, _UNKNOWN)
         if program is _UNKNOWN:
             program = self._programs[key] = self._written(on, fn, leaves, shape, kinds, around)
             if staged:
                 # A body may change what it refers to while it is traced; that does not make it another one.
-                self._programs[(*key[:2], function_key(fn), *key[3:])] = program
+                self._programs[(*key[:3], function_key(fn), *key[4:])] = program
         if quick is not None and program is not None:
-            self._quick[around, on is None, quick] = program
+            self._quick[around, place, on is None, quick] = program
         return leaves, program
 
     def _written(

@@ -26,7 +26,7 @@ class Module:
     @property
     def variables(self) -> tuple[Variable, ...]:
         """All variables that can be reached from here."""
-        return tuple(variable for _, variable in named_variables(self))
+        return tuple(shard for _, variable in named_variables(self) for shard in variable.shards)
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:

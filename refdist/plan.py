@@ -14,7 +14,7 @@ class Placement(enum.Enum):
 
     PLAIN = "one copy, an ordinary variable"
     MIRRORED = "one copy for each replica"
-    CENTRAL = "one copy for all replicas"
+    CENTRAL = "one copy for all replicas, on the next of the homes"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Plan:
     name: str
     backend: Backend
     devices: tuple[Device, ...]  # one for each replica
-    homes: tuple[Device, ...]  # one for each copy of a variable
+    homes: tuple[Device, ...]  # one for each copy of a variable; where variables have one copy, they take turns
     placement: Placement
     collectives: CrossDeviceOps
     workers: int = 1  # how many workers there are, of which this plan has the devices of one

@@ -3,6 +3,7 @@
 import os
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import optree
@@ -42,7 +43,7 @@ class Program:
         checked: Sequence[str],
         result: Any,
         wide: bool,
-        charge: Callable[[], None] | None = None,
+        charge: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> None:
         self._charge = charge
         self._compiler, self._compiled, self._takes = compiler, compiled, tuple(takes)
@@ -51,6 +52,12 @@ class Program:
         self._wide = compiler.exact and wide
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
+        if self._charge is None:
+            return self._run(leaves)
+        with self._charge():
+            return self._run(leaves)
+
+    def _run(self, leaves: Sequence[Any]) -> Any:
         if self._writes:
             with WRITING:  # from the values read to the values written nobody else writes
                 outputs = self._outputs(leaves)
@@ -62,8 +69,6 @@ class Program:
                         variable.array = outputs[place]
         else:
             outputs = self._outputs(leaves)
-        if self._charge is not None:
-            self._charge()
         results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
         return optree.tree_unflatten(self._shape, results)
 

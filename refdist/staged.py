@@ -99,6 +99,9 @@ class StagedExtended(StrategyExtended):
     def parameter_devices(self) -> tuple[str, ...]:
         return self._real.plan.homes
 
+    def create_variable(self, following: Callable[..., Any], **kwargs: Any) -> Any:
+        return self._real.create_variable(following, **kwargs)  # which may cut it into shards
+
     def body(self, strategy: "StrategyBase", fn: Callable[..., Any], given: Any, number: int) -> Any:
         """Call the function of one replica."""
         return self._body(strategy, fn, select(given, number), number)

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from refdist.cluster import ClusterResolver
+from refdist.cluster import ClusterResolver, TFConfigClusterResolver
 from refdist.collectives import CrossDeviceOps
 from refdist.data.dataset import Dataset
 from refdist.data.distributed import DistributedDataset, Placing, Splitting, stage_of
@@ -18,6 +18,7 @@ from refdist.strategies.central_storage import central_storage_plan
 from refdist.strategies.mirrored import mirrored_plan
 from refdist.strategies.multi_worker_mirrored import multi_worker_plan
 from refdist.strategies.one_device import one_device_plan
+from refdist.strategies.parameter_server import parameter_server_plan, require_cluster_resolver
 from refdist.strategies.tpu import tpu_plan
 from refdist.strategy import StrategyBase
 from refdist.topology import DeviceAssignment
@@ -119,6 +120,17 @@ class MultiWorkerMirroredStrategyV1(StrategyV1):
 
     def __init__(self, communication: Any = None, cluster_resolver: ClusterResolver | None = None) -> None:
         super().__init__(StrategyExtended(multi_worker_plan(cluster_resolver)))
+
+
+class ParameterServerStrategyV1(StrategyV1):
+    """Compute in one worker, with all variables on parameter servers; without a cluster, as CentralStorageStrategy does."""
+
+    def __init__(self, cluster_resolver: ClusterResolver | None = None) -> None:
+        chosen = cluster_resolver or TFConfigClusterResolver()
+        require_cluster_resolver(chosen)
+        clustered = bool(chosen.cluster_spec())
+        plan = parameter_server_plan(chosen, own=True) if clustered else central_storage_plan(None, None)
+        super().__init__(StrategyExtended(plan))
 
 
 class TPUStrategyV1(StrategyV1):

@@ -196,8 +196,9 @@ class Tracing:
             )
         with self._left():
             made = make(**kwargs)
-        if isinstance(made, Variable) and not any(made is other for other in self.created) and id(made) not in LIVE:
-            self.created.append(made)
+        if isinstance(made, Variable):
+            new = [one for one in made.shards if id(one) not in LIVE]
+            self.created += [one for one in new if not any(one is other for other in self.created)]
         return made
 
     @contextlib.contextmanager

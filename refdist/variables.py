@@ -48,7 +48,7 @@ class _Creation(type):
         stage = STAGE.get()
         made = create(**kwargs) if stage is None else stage.create(create, kwargs)
         if isinstance(made, Variable):
-            LIVE[id(made)] = made
+            LIVE.update((id(one), one) for one in made.shards)
         return made
 
 
@@ -115,6 +115,7 @@ class Variable(metaclass=_Creation):
     shape = property(lambda self: self._shape)
     dtype = property(lambda self: self._dtype)
     ndim = property(lambda self: len(self._shape))
+    shards = property(lambda self: (self,))  # the variables that hold its rows: itself, unless it is cut
     trainable = property(lambda self: self._trainable)
     synchronization = property(lambda self: self._synchronization)
     aggregation = property(lambda self: self._aggregation)

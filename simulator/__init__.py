@@ -1,7 +1,7 @@
 """Virtual devices in one process, with exact numerics: choose them with `refdist.use("simulator", gpus=8)`."""
 
 from simulator import presets
-from simulator.backend import busy, ledger, memory_report, now, overlap, report, trace
+from simulator.controls import busy, ledger, memory_report, now, overlap, report, trace
 from simulator.folding import fold
 from simulator.ledger import Delivery, Ledger
 from simulator.memory import OutOfMemory

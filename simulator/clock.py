@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from simulator.prediction import Prediction, arrivals, in_step
+from simulator.prediction import arrivals, in_step, played
 from simulator.recording import record
-from simulator.schedules import Schedule
+from simulator.schedules import ALGORITHMS, Schedule, schedule_of
 from simulator.topology import Cluster
 from simulator.traces import Span, Trace
 
 Array = np.ndarray[Any, Any]
+_KNOWN = 256  # how many durations are kept
 
 
 class Clock:
@@ -27,65 +28,125 @@ class Clock:
         self.overlaps = False  # whether devices go on computing while they communicate
         self._free = np.zeros(cluster.device_count)  # when the last exchange of each device is over
         self.recorded: list[Trace] | None = None  # while somebody asks for it
+        self._known: dict[tuple[Schedule, bytes, float], Array] = {}
+        self._chosen: dict[tuple[tuple[int, ...], float], str] = {}
 
     def now(self) -> float:
         """The time of the device that is furthest on."""
         return float(self.time.max())
 
-    def work(self, device: int, seconds: float, name: str = "compute") -> None:
-        """Let one device be busy."""
+    def work(self, devices: Sequence[int] | Array, seconds: float, name: str = "compute") -> None:
+        """Let devices be busy, each for so long."""
+        chosen = np.asarray(devices)
         if self.recorded is not None and seconds > 0:
-            start = float(self.time[device])
-            self.recorded.append(Trace((Span(self.names[device], name, start, start + seconds, "compute"),), ()))
-        self.time[device] += seconds
-        self.computing[device] += seconds
+            starts = [(self.names[device], float(self.time[device])) for device in chosen]
+            spans = tuple(Span(track, name, start, start + seconds, "compute") for track, start in starts)
+            self.recorded.append(Trace(spans, ()))
+        self.time[chosen] += seconds
+        self.computing[chosen] += seconds
 
     def roofline(self, flops: float, size_bytes: float) -> float:
         """The seconds in which a device does so many operations on so many bytes, whichever takes longer."""
         kind = self.cluster.kind
         return max(flops / kind.flops_per_second, size_bytes / kind.memory_bandwidth_bytes_per_second)
 
-    def collective(self, schedule: Schedule, devices: Sequence[int], payload_bytes: float) -> Prediction:
-        """Let devices exchange messages; each begins when it is there, and goes on when its own have arrived."""
+    def fastest(self, devices: Sequence[int], payload_bytes: float) -> str:
+        """The algorithm by which these devices add up so many bytes soonest."""
+        key = (tuple(devices), payload_bytes)
+        if key not in self._chosen:
+            host_size = self.host_size(len(devices))
+            names = [name for name in ALGORITHMS if name != "halving_linear" or len(devices) <= 256]
+            times = [
+                played(
+                    self.cluster, schedule_of(name, len(devices), host_size), payload_bytes, devices=np.asarray(devices)
+                )
+                for name in names
+            ]
+            self._chosen[key] = min(zip(names, times, strict=True), key=lambda pair: pair[1].seconds)[0]
+        return self._chosen[key]
+
+    def host_size(self, devices: int) -> int:
+        """How many of so many devices share a host; a part of the cluster is taken for one host."""
+        return self.cluster.host_size if devices == self.cluster.device_count else devices
+
+    def collective(
+        self, schedule: Schedule, devices: Sequence[int], payload_bytes: float, ready: Array | None = None
+    ) -> Array:
+        """Let devices exchange messages; each begins when it is there, and goes on when its own have arrived.
+
+        Args:
+            ready: when each of them has what it sends, where that is not now; only for exchanges in the background.
+        """
         chosen = np.asarray(devices)
-        # One exchange after the other: what goes on in the background holds up the next one.
-        begin = np.maximum(self.time[chosen], self._free[chosen])
+        begin = self._begin(chosen, ready)
         if self.recorded is not None:
-            # What happens in the background has a track of its own beside the device's.
-            names = [f"{name} exchange" for name in self.names] if self.overlaps else self.names
+            names = self._exchange_names()
             self.recorded.append(
                 record(self.cluster, schedule, payload_bytes, devices=chosen, begin=begin, names=names)
             )
-        found = in_step(self.cluster, schedule, payload_bytes, 0, chosen) if np.all(begin == begin[0]) else None
-        if found is not None:
-            done = begin + found.seconds
+        if np.all(begin == begin[0]):
+            done = begin + self._in_step(schedule, chosen, payload_bytes)
         else:
-            found, done = arrivals(self.cluster, schedule, payload_bytes, chosen, begin)
-        # Who is there first waits for the last; the rest of the time is the exchange itself.
-        latest = float(begin.max())
-        for device, start, end in zip(chosen, begin, done, strict=True):
-            there = min(max(latest, start), end)
-            self.waiting[device] += 0.0 if self.overlaps else there - start
-            self.communicating[device] += end - there
-        self._free[chosen] = done
-        if not self.overlaps:
-            self.time[chosen] = done
-        return found
+            done = arrivals(self.cluster, schedule, payload_bytes, chosen, begin)[1]
+        return self._exchanged(chosen, begin, done)
 
-    def together(self, devices: Sequence[int], seconds: float) -> None:
+    def together(self, devices: Sequence[int], seconds: float, name: str, ready: Array | None = None) -> Array:
         """Let devices wait for the last of them, and then take the same time."""
         chosen = np.asarray(devices)
-        begin = np.maximum(self.time[chosen], self._free[chosen])
-        self.waiting[chosen] += begin.max() - begin
-        self.communicating[chosen] += seconds
-        self._free[chosen] = begin.max() + seconds
-        if not self.overlaps:
-            self.time[chosen] = self._free[chosen]
+        begin = self._begin(chosen, ready)
+        latest = float(begin.max())
+        if self.recorded is not None:
+            names = self._exchange_names()
+            tracks = [names[int(device)] for device in chosen]
+            waits = [
+                Span(track, "wait", start, latest, "wait") for track, start in zip(tracks, begin.tolist(), strict=True)
+            ]
+            spans = [Span(track, name, latest, latest + seconds, "collective") for track in tracks]
+            self.recorded.append(Trace((*(one for one in waits if one.start_seconds < latest), *spans), ()))
+        return self._exchanged(chosen, begin, np.full(chosen.size, latest + seconds))
+
+    def wait(self, devices: Sequence[int], until: Array) -> None:
+        """Let devices do nothing until some time has come for each of them."""
+        chosen = np.asarray(devices)
+        self.waiting[chosen] += np.maximum(until - self.time[chosen], 0.0)
+        self.time[chosen] = np.maximum(self.time[chosen], until)
 
     def catch_up(self) -> None:
         """Let every device wait for the end of its exchanges."""
-        self.waiting += np.maximum(self._free - self.time, 0.0)
-        self.time = np.maximum(self.time, self._free)
+        self.wait(range(self.time.size), self._free)
+
+    def _begin(self, chosen: Array, ready: Array | None) -> Array:
+        # One exchange after the other: what goes on in the background holds up the next one.
+        return np.maximum(self.time[chosen] if ready is None else ready, self._free[chosen])
+
+    def _exchanged(self, chosen: Array, begin: Array, done: Array) -> Array:
+        # Who is there first waits for the last; the rest of the time is the exchange itself.
+        there = np.minimum(np.maximum(float(begin.max()), begin), done)
+        self.communicating[chosen] += done - there
+        self._free[chosen] = done
+        if not self.overlaps:
+            self.waiting[chosen] += there - begin
+            self.time[chosen] = done
+        return done
+
+    def _in_step(self, schedule: Schedule, chosen: Array, payload_bytes: float) -> Array:
+        """How long each device takes where all begin at once; a training loop asks for the same again and again."""
+        key = (schedule, chosen.tobytes(), payload_bytes)
+        if key not in self._known:
+            if len(self._known) >= _KNOWN:
+                self._known.clear()
+            found = in_step(self.cluster, schedule, payload_bytes, 0, chosen)
+            start = np.zeros(chosen.size)
+            self._known[key] = (
+                arrivals(self.cluster, schedule, payload_bytes, chosen, start)[1]
+                if found is None
+                else start + found.seconds
+            )
+        return self._known[key]
+
+    def _exchange_names(self) -> Sequence[str]:
+        # What happens in the background has a track of its own beside the device's.
+        return [f"{name} exchange" for name in self.names] if self.overlaps else self.names
 
     def report(self) -> str:
         """How long each device has computed, communicated and waited, as text."""

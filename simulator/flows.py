@@ -1,26 +1,324 @@
 """The event loop over messages: numba loops over plain arrays.
 
 A message waits until both of its devices have come to the step in which they exchange it, then for its latency; from
-then on it flows, and messages that share a link share its bandwidth fairly (max-min). A device goes on to its next step
-when all messages of the present one have arrived. Times are float64 seconds; events of one time are taken together, so
-that their order in memory does not matter.
+then on it flows, and messages that share a link share its bandwidth fairly (max-min), each by the weight of its route. A
+device goes on to its next step when all messages of the present one have arrived. Times are float64 seconds; events of
+one time are taken together, so that their order in memory does not matter.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numba  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
 
+from simulator.traffic import Near, Own, Progress, Routes, Sent, Slots, Users
+
 _TIE = 1.0 + 1e-12  # shares of bandwidth that differ by less are taken as equal
 
 
+def _part(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a part of the loop, which Python never calls and which allocates nothing."""
+    # Without wrappers it compiles sooner; to count the references to arrays would take seven times as long.
+    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)(function)  # pyright: ignore
+
+
 @numba.njit(cache=True)  # pyright: ignore
+def play(
+    source: Any,  # of each message; see Sent
+    target: Any,
+    size: Any,
+    route: Any,
+    own: Any,  # of each device; see Own
+    own_step: Any,
+    own_start: Any,
+    route_start: Any,  # of each route; see Routes
+    route_links: Any,
+    latency: Any,
+    weight: Any,
+    bandwidth: Any,  # of each link, in bytes per second
+    begin: Any,  # when each device is ready
+    most: int,  # how many messages can be under way at once
+    first: Any,  # out: when each message was sent, of size 0 where nobody asks
+    last: Any,  # out: when it had arrived
+) -> Any:
+    # Plain arrays come in, as numba cannot read what it has kept for tuples whose class has since been renamed.
+    sent, routes = Sent(source, target, size, route), Routes(route_start, route_links, latency, weight)
+    return _play(sent, Own(own, own_step, own_start), routes, bandwidth, begin, most, first, last)
+
+
+@numba.njit  # pyright: ignore
+def _play(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: int, first: Any, last: Any) -> Any:
+    """When each device is done, what each link carried, and how many messages arrived."""
+    devices = begin.size
+    progress, slots, users, near = _nothing_yet(sent, own, routes, bandwidth, begin, most)
+    carried = np.zeros(bandwidth.size)
+    order = np.argsort(begin, kind="mergesort")  # devices come in the order of their readiness
+    cursor = events = comers = touches = arrivals = turn = 0
+    while True:
+        now = slots.due[slots.heap[0]] if events > 0 else np.inf
+        if cursor < devices:
+            now = min(now, begin[order[cursor]])
+        if now == np.inf:
+            break
+        turn += 1
+        while cursor < devices and begin[order[cursor]] == now:
+            if progress.at[order[cursor]] < own.start[order[cursor] + 1]:
+                progress.coming[comers] = order[cursor]
+                comers += 1
+            cursor += 1
+        # Everything that happens now: arrivals, ends of latencies, and the steps that these let begin.
+        while True:
+            while events > 0 and slots.due[slots.heap[0]] == now:
+                slot = slots.heap[0]
+                message = slots.message[slot]
+                if slots.flowing[slot]:
+                    events = _remove(slots, events)
+                    touches = _leave(users, slot, sent.route[message], routes, touches)
+                    comers = _arrive(progress, own, sent, message, now, comers)
+                    arrivals += 1
+                    if last.size > 0:
+                        last[message] = now
+                else:
+                    touches = _join(users, slot, sent.route[message], routes, touches, carried, sent.size[message])
+                    _flow(slots, slot, now, routes.start, sent.route[message], events)
+            if comers == 0:
+                break
+            for index in range(comers):
+                events = _enter(progress, own, sent, routes.latency, slots, progress.coming[index], now, events, first)
+            comers = 0
+        for index in range(touches):
+            link = users.touched[index]
+            users.is_touched[link] = False
+            if near.seen_link[link] != turn:
+                near_links, near_slots = _find_near(near, users, slots, sent, routes, link, turn)
+                _share(near, users, slots, sent, routes, near_links, near_slots)
+                _change_rates(near, slots, near_slots, now, events)
+        touches = 0
+    return progress.done, carried, arrivals
+
+
+@numba.njit  # pyright: ignore
+def _nothing_yet(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: int) -> Any:
+    """Everything as it is before the first message."""
+    devices, links = begin.size, bandwidth.size
+    hops = 1
+    for route in range(routes.latency.size):
+        hops = max(hops, routes.start[route + 1] - routes.start[route])
+    pending, coming, met = np.zeros(devices, np.int64), np.empty(devices, np.int64), np.zeros(sent.size.size, np.int8)
+    progress = Progress(begin.copy(), own.start[:-1].copy(), pending, coming, met)
+    left, rate, since, due = np.zeros(most), np.zeros(most), np.zeros(most), np.zeros(most)
+    message, heap, place = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    slots = Slots(message, np.zeros(most, np.bool_), left, rate, since, due, heap, place, np.arange(most - 1, -1, -1))
+    head, after, ahead = np.full(links, -1), np.full(most * hops, -1), np.full(most * hops, -1)
+    users = Users(hops, head, after, ahead, np.empty(links, np.int64), np.zeros(links, np.bool_))
+    near_links, near_slots = np.empty(links, np.int64), np.empty(most, np.int64)
+    seen_link, seen_slot = np.zeros(links, np.int64), np.zeros(most, np.bool_)
+    spare, count, load = np.empty(links), np.empty(links, np.int64), np.empty(links)
+    near = Near(near_links, near_slots, seen_link, seen_slot, bandwidth, spare, count, load, np.empty(most))
+    return progress, slots, users, near
+
+
+@_part
+def _enter(
+    progress: Any, own: Any, sent: Any, latency: Any, slots: Any, device: int, now: float, events: int, first: Any
+) -> int:
+    """Let a device enter its next step; what its partners wait for is sent."""
+    at = progress.at[device]
+    step = own.step[at]
+    while at < own.start[device + 1] and own.step[at] == step:
+        message = own.message[at]
+        progress.pending[device] += 1
+        progress.met[message] += 1
+        if progress.met[message] == 2:
+            slot = slots.free[slots.free.size - events - 1]
+            slots.message[slot] = message
+            slots.left[slot] = sent.size[message]
+            slots.due[slot] = now + latency[sent.route[message]]
+            slots.heap[events] = slot
+            _rise(slots.heap, slots.place, slots.due, events)
+            events += 1
+            if first.size > 0:
+                first[message] = now
+        at += 1
+    progress.at[device] = at
+    return events
+
+
+@_part
+def _arrive(progress: Any, own: Any, sent: Any, message: int, now: float, comers: int) -> int:
+    """Let both devices of a message know that it has arrived, and come to their next step where it was the last."""
+    for device in (sent.source[message], sent.target[message]):
+        progress.pending[device] -= 1
+        if progress.pending[device] == 0:
+            progress.done[device] = now
+            if progress.at[device] < own.start[device + 1]:
+                progress.coming[comers] = device
+                comers += 1
+    return comers
+
+
+@_part
+def _flow(slots: Any, slot: int, now: float, start: Any, route: int, events: int) -> None:
+    """Let the first message of the heap flow, as soon as it gets a rate."""
+    slots.flowing[slot] = True
+    slots.since[slot] = now
+    slots.rate[slot] = 0.0
+    # Where there is nothing to carry, or nothing to carry it over, it has arrived.
+    if start[route + 1] == start[route] or slots.left[slot] <= 0.0:
+        slots.left[slot] = 0.0
+    else:
+        slots.due[slot] = np.inf
+        _sink(slots.heap, slots.place, slots.due, 0, events)
+
+
+@_part
+def _remove(slots: Any, events: int) -> int:
+    """Take the first message out of the heap, and free its slot."""
+    slot = slots.heap[0]
+    slots.flowing[slot] = False
+    slots.free[slots.free.size - events] = slot
+    events -= 1
+    slots.heap[0] = slots.heap[events]
+    slots.place[slots.heap[0]] = 0
+    if events > 0:
+        _sink(slots.heap, slots.place, slots.due, 0, events)
+    return events
+
+
+@_part
+def _join(users: Any, slot: int, route: int, routes: Any, touches: int, carried: Any, size: float) -> int:
+    """Let a message use the links of its route."""
+    start = routes.start[route]
+    for hop in range(routes.start[route + 1] - start):
+        link = routes.links[start + hop]
+        node = slot * users.hops + hop
+        users.after[node] = users.head[link]
+        users.ahead[node] = -1
+        if users.head[link] >= 0:
+            users.ahead[users.head[link]] = node
+        users.head[link] = node
+        carried[link] += size
+        touches = _touch(users, link, touches)
+    return touches
+
+
+@_part
+def _leave(users: Any, slot: int, route: int, routes: Any, touches: int) -> int:
+    """Let a message use its links no more."""
+    start = routes.start[route]
+    for hop in range(routes.start[route + 1] - start):
+        link = routes.links[start + hop]
+        node = slot * users.hops + hop
+        before, after = users.ahead[node], users.after[node]
+        if before >= 0:
+            users.after[before] = after
+        else:
+            users.head[link] = after
+        if after >= 0:
+            users.ahead[after] = before
+        touches = _touch(users, link, touches)
+    return touches
+
+
+@_part
+def _touch(users: Any, link: int, touches: int) -> int:
+    if users.is_touched[link]:
+        return touches
+    users.is_touched[link] = True
+    users.touched[touches] = link
+    return touches + 1
+
+
+@_part
+def _find_near(near: Any, users: Any, slots: Any, sent: Any, routes: Any, link: int, turn: int) -> Any:
+    """Find all messages that share links with those of a link, however indirectly, and say how many links and messages."""
+    links, found, at = _look_at(near, link, 0, turn), 0, 0
+    while at < links:
+        node = users.head[near.links[at]]
+        while node >= 0:
+            slot = node // users.hops
+            if not near.seen_slot[slot]:
+                near.seen_slot[slot] = True
+                near.rate[slot] = -1.0
+                near.slots[found] = slot
+                found += 1
+                route = sent.route[slots.message[slot]]
+                for hop in range(routes.start[route], routes.start[route + 1]):
+                    other = routes.links[hop]
+                    if near.seen_link[other] != turn:
+                        links = _look_at(near, other, links, turn)
+                    near.users[other] += 1
+                    near.load[other] += routes.weight[route]
+            node = users.after[node]
+        at += 1
+    return links, found
+
+
+@_part
+def _look_at(near: Any, link: int, links: int, turn: int) -> int:
+    near.seen_link[link] = turn
+    near.links[links] = link
+    near.spare[link] = near.bandwidth[link]
+    near.users[link] = 0
+    near.load[link] = 0.0
+    return links + 1
+
+
+@_part
+def _share(near: Any, users: Any, slots: Any, sent: Any, routes: Any, links: int, todo: int) -> None:
+    """Give the messages of the link that has least for each what it has, then those of the next, and so on."""
+    while todo > 0:
+        share = np.inf
+        for index in range(links):
+            link = near.links[index]
+            if near.users[link] > 0:
+                share = min(share, near.spare[link] / near.load[link])
+        limit = share * _TIE
+        for index in range(links):
+            link = near.links[index]
+            if near.users[link] == 0 or near.spare[link] / near.load[link] > limit:
+                continue
+            node = users.head[link]
+            while node >= 0:
+                slot = node // users.hops
+                if near.rate[slot] < 0.0:
+                    route = sent.route[slots.message[slot]]
+                    weight = routes.weight[route]
+                    near.rate[slot] = share * weight
+                    todo -= 1
+                    for hop in range(routes.start[route], routes.start[route + 1]):
+                        other = routes.links[hop]
+                        near.spare[other] = max(near.spare[other] - share * weight, 0.0)
+                        near.users[other] -= 1
+                        near.load[other] -= weight
+                node = users.after[node]
+
+
+@_part
+def _change_rates(near: Any, slots: Any, found: int, now: float, events: int) -> None:
+    """Let messages flow at their new rates from now on."""
+    for index in range(found):
+        slot = near.slots[index]
+        near.seen_slot[slot] = False
+        rate = near.rate[slot]
+        if slots.left[slot] > 0.0 and rate != slots.rate[slot]:
+            slots.left[slot] = max(slots.left[slot] - slots.rate[slot] * (now - slots.since[slot]), 0.0)
+            slots.since[slot] = now
+            slots.rate[slot] = rate
+            slots.due[slot] = now + slots.left[slot] / rate
+            _rise(slots.heap, slots.place, slots.due, slots.place[slot])
+            _sink(slots.heap, slots.place, slots.due, slots.place[slot], events)
+
+
+@_part
 def _before(times: Any, a: Any, b: Any) -> bool:
     return times[a] < times[b] or (times[a] == times[b] and a < b)
 
 
-@numba.njit(cache=True)  # pyright: ignore
+@_part
 def _rise(heap: Any, place: Any, times: Any, at: Any) -> None:
+    """Move a slot whose time is earlier than before to where it belongs."""
     slot = heap[at]
     while at > 0:
         parent = (at - 1) >> 1
@@ -33,8 +331,9 @@ def _rise(heap: Any, place: Any, times: Any, at: Any) -> None:
     place[slot] = at
 
 
-@numba.njit(cache=True)  # pyright: ignore
+@_part
 def _sink(heap: Any, place: Any, times: Any, at: Any, count: int) -> None:
+    """Move a slot whose time is later than before to where it belongs."""
     slot = heap[at]
     while True:
         child = 2 * at + 1
@@ -52,256 +351,11 @@ def _sink(heap: Any, place: Any, times: Any, at: Any, count: int) -> None:
 
 
 @numba.njit(cache=True)  # pyright: ignore
-def play(
-    source: Any,  # of each message: the device that sends it,
-    target: Any,  # the device that gets it,
-    size: Any,  # its bytes,
-    pair: Any,  # and which route it takes
-    own: Any,  # the messages of each device, sent or received, in the order of its steps
-    own_step: Any,  # the step of the device in which it does so
-    own_start: Any,  # where the messages of a device begin
-    route_start: Any,  # where the links of a route begin
-    route_links: Any,
-    latency: Any,  # of each route, in seconds
-    bandwidth: Any,  # of each link, in bytes per second
-    begin: Any,  # when each device is ready
-    most: int,  # how many messages can be under way at once
-    first: Any,  # out: when each message was sent, of size 0 where nobody asks
-    last: Any,  # out: when it had arrived
-) -> Any:
-    devices, links = begin.size, bandwidth.size
-    hops = 1
-    for r in range(latency.size):
-        hops = max(hops, route_start[r + 1] - route_start[r])
-    recorded = first.size > 0
-    carried = np.zeros(links)
-    done = begin.copy()
-    ready = np.zeros(source.size, np.int8)  # how many of its two devices have come
-    pointer = own_start[:-1].copy()
-    pending = np.zeros(devices, np.int64)
-
-    # A message under way has a slot.
-    message = np.empty(most, np.int64)
-    flowing = np.zeros(most, np.bool_)
-    left = np.zeros(most)  # bytes still to come
-    rate = np.zeros(most)
-    since = np.zeros(most)  # when `left` was true
-    due = np.zeros(most)  # its next event
-    free = np.arange(most - 1, -1, -1)
-    frees = most
-    heap = np.empty(most, np.int64)
-    place = np.empty(most, np.int64)
-    events = 0
-
-    # Of each link, the messages that flow through it: a doubly linked list of nodes, `hops` for each slot.
-    head = np.full(links, -1)
-    after = np.full(most * hops, -1)
-    ahead = np.full(most * hops, -1)
-
-    touched = np.empty(links, np.int64)  # links whose messages have changed
-    is_touched = np.zeros(links, np.bool_)
-    touches = 0
-    seen_link = np.zeros(links, np.int64)
-    seen_slot = np.zeros(most, np.bool_)
-    near_links = np.empty(links, np.int64)
-    near_slots = np.empty(most, np.int64)
-    spare = np.empty(links)
-    users = np.empty(links, np.int64)
-    fresh = np.empty(most)  # new rates
-
-    coming = np.empty(devices, np.int64)  # devices that enter a step
-    comers = 0
-    arrivals = 0
-    # Devices come in the order of their readiness.
-    order = np.argsort(begin, kind="mergesort")
-    cursor = 0
-    turn = 0  # counts the times at which something happens, to know which links were looked at in each
-
-    while True:
-        upcoming = np.inf
-        if events > 0:
-            upcoming = due[heap[0]]
-        while cursor < devices and pointer[order[cursor]] >= own_start[order[cursor] + 1]:
-            cursor += 1
-        if cursor < devices and begin[order[cursor]] <= upcoming:
-            upcoming = begin[order[cursor]]
-        if upcoming == np.inf:
-            break
-        now = upcoming
-        turn += 1
-        while cursor < devices and begin[order[cursor]] == now:
-            if pointer[order[cursor]] < own_start[order[cursor] + 1]:
-                coming[comers] = order[cursor]
-                comers += 1
-            cursor += 1
-
-        while True:
-            # Everything that happens now: arrivals, ends of latencies, and the steps that these let begin.
-            while events > 0 and due[heap[0]] == now:
-                slot = heap[0]
-                k = message[slot]
-                r = pair[k]
-                if not flowing[slot]:
-                    flowing[slot] = True
-                    since[slot] = now
-                    rate[slot] = 0.0
-                    due[slot] = np.inf
-                    _sink(heap, place, due, 0, events)
-                    for hop in range(route_start[r + 1] - route_start[r]):
-                        link = route_links[route_start[r] + hop]
-                        node = slot * hops + hop
-                        after[node] = head[link]
-                        ahead[node] = -1
-                        if head[link] >= 0:
-                            ahead[head[link]] = node
-                        head[link] = node
-                        carried[link] += size[k]
-                        if not is_touched[link]:
-                            is_touched[link] = True
-                            touched[touches] = link
-                            touches += 1
-                    if route_start[r + 1] == route_start[r] or left[slot] <= 0.0:
-                        # Nothing to carry, or nothing to carry it over: it has arrived.
-                        due[slot] = now
-                        left[slot] = 0.0
-                        _rise(heap, place, due, place[slot])
-                    continue
-                # It has arrived.
-                events -= 1
-                heap[0] = heap[events]
-                place[heap[0]] = 0
-                if events > 0:
-                    _sink(heap, place, due, 0, events)
-                flowing[slot] = False
-                for hop in range(route_start[r + 1] - route_start[r]):
-                    link = route_links[route_start[r] + hop]
-                    node = slot * hops + hop
-                    if ahead[node] >= 0:
-                        after[ahead[node]] = after[node]
-                    else:
-                        head[link] = after[node]
-                    if after[node] >= 0:
-                        ahead[after[node]] = ahead[node]
-                    if not is_touched[link]:
-                        is_touched[link] = True
-                        touched[touches] = link
-                        touches += 1
-                free[frees] = slot
-                frees += 1
-                arrivals += 1
-                if recorded:
-                    last[k] = now
-                for side in range(2):
-                    d = source[k] if side == 0 else target[k]
-                    pending[d] -= 1
-                    if pending[d] == 0:
-                        done[d] = now
-                        if pointer[d] < own_start[d + 1]:
-                            coming[comers] = d
-                            comers += 1
-            if comers == 0:
-                break
-            for index in range(comers):
-                d = coming[index]
-                at = pointer[d]
-                step = own_step[at]
-                while at < own_start[d + 1] and own_step[at] == step:
-                    k = own[at]
-                    pending[d] += 1
-                    ready[k] += 1
-                    if ready[k] == 2:
-                        frees -= 1
-                        slot = free[frees]
-                        message[slot] = k
-                        left[slot] = size[k]
-                        due[slot] = now + latency[pair[k]]
-                        heap[events] = slot
-                        place[slot] = events
-                        events += 1
-                        _rise(heap, place, due, events - 1)
-                        if recorded:
-                            first[k] = now
-                    at += 1
-                pointer[d] = at
-            comers = 0
-
-        # New rates for all messages that share links with the changed ones, however indirectly.
-        for index in range(touches):
-            is_touched[touched[index]] = False
-            if seen_link[touched[index]] == turn:
-                continue
-            links_near, slots_near = 1, 0
-            near_links[0] = touched[index]
-            seen_link[touched[index]] = turn
-            at = 0
-            while at < links_near:
-                node = head[near_links[at]]
-                while node >= 0:
-                    slot = node // hops
-                    if not seen_slot[slot]:
-                        seen_slot[slot] = True
-                        near_slots[slots_near] = slot
-                        slots_near += 1
-                        r = pair[message[slot]]
-                        for hop in range(route_start[r], route_start[r + 1]):
-                            link = route_links[hop]
-                            if seen_link[link] != turn:
-                                seen_link[link] = turn
-                                near_links[links_near] = link
-                                links_near += 1
-                    node = after[node]
-                at += 1
-            for i in range(links_near):
-                link = near_links[i]
-                spare[link] = bandwidth[link]
-                users[link] = 0
-                node = head[link]
-                while node >= 0:
-                    users[link] += 1
-                    node = after[node]
-            for i in range(slots_near):
-                fresh[near_slots[i]] = -1.0
-            todo = slots_near
-            while todo > 0:
-                share = np.inf
-                for i in range(links_near):
-                    link = near_links[i]
-                    if users[link] > 0:
-                        share = min(share, spare[link] / users[link])
-                limit = share * _TIE
-                for i in range(links_near):
-                    link = near_links[i]
-                    if users[link] == 0 or spare[link] / users[link] > limit:
-                        continue
-                    node = head[link]
-                    while node >= 0:
-                        slot = node // hops
-                        if fresh[slot] < 0.0:
-                            fresh[slot] = share
-                            todo -= 1
-                            r = pair[message[slot]]
-                            for hop in range(route_start[r], route_start[r + 1]):
-                                other = route_links[hop]
-                                spare[other] = max(spare[other] - share, 0.0)
-                                users[other] -= 1
-                        node = after[node]
-            for i in range(slots_near):
-                slot = near_slots[i]
-                seen_slot[slot] = False
-                if left[slot] > 0.0 and fresh[slot] != rate[slot]:
-                    left[slot] = max(left[slot] - rate[slot] * (now - since[slot]), 0.0)
-                    since[slot] = now
-                    rate[slot] = fresh[slot]
-                    due[slot] = now + left[slot] / fresh[slot]
-                    _rise(heap, place, due, place[slot])
-                    _sink(heap, place, due, place[slot], events)
-        touches = 0
-    return done, carried, arrivals
-
-
-@numba.njit(cache=True)  # pyright: ignore
 def by_device(source: Any, target: Any, step: Any, devices: int) -> Any:
-    """The messages of each device in the order in which they are given: which, in which step, and where they begin."""
+    """Say which messages each device has, in the order in which they are given, and how many can be under way at once.
+
+    The first are three arrays: messages, their steps, and where those of each device begin.
+    """
     start = np.zeros(devices + 1, np.int64)
     for k in range(source.size):
         start[source[k] + 1] += 1
@@ -309,7 +363,7 @@ def by_device(source: Any, target: Any, step: Any, devices: int) -> Any:
     for d in range(devices):
         start[d + 1] += start[d]
     at = start[:-1].copy()
-    own = np.empty(2 * source.size, np.int64)
+    own = np.empty(2 * source.size, np.int32)
     steps = np.empty(2 * source.size, np.int32)
     for k in range(source.size):
         own[at[source[k]]] = k

@@ -31,17 +31,21 @@ class Memory:
     def hold(self, tensor: Any, device: int, holder: str) -> None:
         """Count a tensor as long as it is alive, or raise where there is no room for it."""
         size = int(tensor.nbytes)
+        self.require(device, size, holder)
+        self._resident[device] += size
+        self._held[device][holder] += size
+        key = id(tensor)
+        self._alive[key] = weakref.ref(tensor, lambda _: self._release(key, device, holder, size))
+
+    def require(self, device: int, size: float, holder: str) -> None:
+        """Raise where there is no room for so much more, even for a moment."""
         if self._resident[device] + size > self._capacity:
             raise OutOfMemory(
                 f"{self._names[device]} was to hold {_text(size)} more, made at {holder}; expected at most "
                 f"{_text(self._capacity)} in all, of which {_text(self._resident[device])} are in use:\n{self._largest(device)}\n"
                 f"Use smaller batches, fewer or smaller variables, or a device with more memory."
             )
-        self._resident[device] += size
-        self._peak[device] = max(self._peak[device], self._resident[device])
-        self._held[device][holder] += size
-        key = id(tensor)
-        self._alive[key] = weakref.ref(tensor, lambda _: self._release(key, device, holder, size))
+        self._peak[device] = max(self._peak[device], self._resident[device] + int(size))
 
     def report(self) -> str:
         """What each device holds now, and held at most, as text."""

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import importlib
+import math
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,12 @@ def predict_all_reduce(
             can add, which "auto" does not assume.
         envelope_bytes: what every message carries beside its payload.
     """
-    if not payload_bytes >= 0 or not envelope_bytes >= 0:
+    if not isinstance(cluster, Cluster):
+        raise TypeError(
+            f"predict_all_reduce() got cluster={cluster!r}; expected a simulator.Cluster. Make one with Cluster.star(...)."
+        )
+    sizes = (payload_bytes, envelope_bytes)
+    if not all(isinstance(size, (int, float, np.number)) and 0 <= size < math.inf for size in sizes):
         raise ValueError(
             f"predict_all_reduce() got payload_bytes={payload_bytes!r} and envelope_bytes={envelope_bytes!r}; expected numbers of "
             f"at least 0. Give bytes."
@@ -196,14 +202,15 @@ def run_messages(cluster: Cluster, messages: Messages, begin: Array, first: Arra
     links = table[on_way].astype(np.int64)
     own, own_step, own_start, most = flows.by_device(messages.source, messages.target, messages.step, devices)
     return flows.play(
-        messages.source, messages.target, messages.size, pair, own, own_step, own_start, start, links, latency, bandwidth,
-        begin, max(most, 1), first, last,
+        messages.source, messages.target, messages.size, pair, own, own_step, own_start, start, links, latency,
+        cluster.weights(latency), bandwidth, begin, max(most, 1), first, last,
     )  # fmt: skip
 
 
 def _pairs(source: Array, target: Array, devices: int) -> tuple[Array, Array]:
     """The different pairs of devices, and which of them each message has."""
-    key = source.astype(np.int64) * devices + target
+    whole = np.int32 if devices * devices < 2**31 else np.int64  # half as much memory, where it suffices
+    key = source.astype(whole) * whole(devices) + target.astype(whole)
     if key.size <= 4 * devices:
         return np.unique(key, return_inverse=True)
     # Rounds repeat, so the pairs of the first ones are mostly all there are.

@@ -3,11 +3,12 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+Sharing = Literal["equal", "latency"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +49,9 @@ class Cluster:
 
     >>> Cluster.star(4, bandwidth_bytes_per_second=1e9, latency_seconds=1e-6)
     <Cluster star of 4 devices>
+
+    `sharing` says how messages share a link: in equal parts, or in parts that fall with the latency of the whole route, as
+    TCP does and SimGrid's CM02 assumes. Ask any cluster for that by `dataclasses.replace(cluster, sharing="latency")`.
     """
 
     name: str
@@ -56,9 +60,12 @@ class Cluster:
     routing: Routing
     kind: DeviceKind = DeviceKind()
     devices_per_host: int = 0  # 0 where all are in one
+    sharing: Sharing = "equal"
 
     def __post_init__(self) -> None:
         _require_count("devices", self.device_count)
+        if self.sharing not in get_args(Sharing):
+            raise ValueError(f"sharing is {self.sharing!r}; expected 'equal' or 'latency'. Use one of these.")
         for link in self.links:
             _require_link(self.name, link)
 
@@ -77,6 +84,13 @@ class Cluster:
     def latencies(self) -> Array:
         """The seconds of each link."""
         return np.repeat([link.latency_seconds for link in self.links], [link.count for link in self.links])
+
+    def weights(self, latency: Array) -> Array:
+        """How much of a shared link messages get, compared with each other, whose routes have these latencies."""
+        if self.sharing == "equal":
+            return np.ones(latency.size)
+        # A route without latency counts as one of a second, as in SimGrid.
+        return 1.0 / np.where(latency > 0, latency, 1.0)
 
     def link_name(self, number: int) -> str:
         """What a link is called."""
@@ -198,6 +212,7 @@ class Cluster:
         for first, second, bandwidth, latency in links:
             _require_link(f"the link from {first} to {second}", Links("", 1, bandwidth, latency))
         routing = Explicit.of(names, links)
+        routing.require_connected()
         kinds = tuple(
             Links(f"{a} to {b}", 1, bandwidth, latency)
             for first, second, bandwidth, latency in links
@@ -257,7 +272,10 @@ class Hosts:
 
 @dataclasses.dataclass(frozen=True)
 class Torus:
-    """One dimension after the other, the shorter way around; forward where both are as long."""
+    """One dimension after the other, the last first, the shorter way around, as in SimGrid's own torus.
+
+    Where both ways are as long a message goes forward, but back from the middle.
+    """
 
     shape: tuple[int, ...]
 
@@ -266,9 +284,10 @@ class Torus:
         here = np.stack(np.unravel_index(source, self.shape), axis=1)
         there = np.stack(np.unravel_index(target, self.shape), axis=1)
         columns: list[Array] = []
-        for dimension, size in enumerate(self.shape):
+        for dimension, size in reversed(list(enumerate(self.shape))):
             ahead = (there[:, dimension] - here[:, dimension]) % size
-            forward = ahead <= size - ahead
+            middle = here[:, dimension] == size // 2
+            forward = np.where(middle, 2 * ahead < size, 2 * ahead <= size)
             distance = np.where(forward, ahead, size - ahead)
             for hop in range(size // 2):
                 number = np.ravel_multi_index(tuple(here.T), self.shape)
@@ -298,19 +317,23 @@ class Explicit:
             ways[number[second]].append((2 * index + 1, number[first], latency))
         return cls(devices, tuple(map(tuple, ways)), names)
 
+    def require_connected(self) -> None:
+        """Refuse devices that others cannot reach; links go both ways, so that it is enough to look from one."""
+        reached = self._ways_from(0) if self.devices else {}
+        lost = [name for number, name in enumerate(self.devices) if number not in reached]
+        if lost:
+            raise ValueError(
+                f"The device {lost[0]!r} cannot be reached from {self.devices[0]!r}; expected links that lead there. "
+                f"Add one between them, or to a switch that both have."
+            )
+
     def routes(self, source: Array, target: Array) -> Array:
         trees = {int(one): self._ways_from(int(one)) for one in np.unique(source)}
-        found = [trees[int(a)].get(int(b)) for a, b in zip(source, target, strict=True)]
-        for a, b, way in zip(source, target, found, strict=True):
-            if way is None:
-                raise ValueError(
-                    f"The device {self.devices[b]!r} cannot be reached from {self.devices[a]!r}; expected links that lead there. "
-                    f"Add one between them, or to a switch that both have."
-                )
-        longest = max((len(way) for way in found if way is not None), default=0)
+        found = [trees[int(a)][int(b)] for a, b in zip(source, target, strict=True)]
+        longest = max((len(way) for way in found), default=0)
         table = np.full((source.size, max(longest, 1)), -1)
         for row, way in zip(table, found, strict=True):
-            row[: len(way or ())] = way or ()
+            row[: len(way)] = way
         return table
 
     def _ways_from(self, start: int) -> dict[int, tuple[int, ...]]:
@@ -337,13 +360,17 @@ def _require_count(what: str, count: Any) -> None:
         raise ValueError(f"{what} has {count!r}; expected an int of at least 1. Give the number there is.")
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def _require_link(where: str, link: Links) -> None:
-    if not (math.isfinite(link.bandwidth_bytes_per_second) and link.bandwidth_bytes_per_second > 0):
+    if not (_is_number(link.bandwidth_bytes_per_second) and link.bandwidth_bytes_per_second > 0):
         raise ValueError(
             f"The bandwidth of {(link.name or where)!r} is {link.bandwidth_bytes_per_second!r}; expected more than 0 bytes per "
             f"second. Give what it achieves."
         )
-    if not (math.isfinite(link.latency_seconds) and link.latency_seconds >= 0):
+    if not (_is_number(link.latency_seconds) and link.latency_seconds >= 0):
         raise ValueError(
             f"The latency of {(link.name or where)!r} is {link.latency_seconds!r}; expected at least 0 seconds. Use 0 for none."
         )

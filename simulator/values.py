@@ -1,24 +1,34 @@
-"""Collectives on values: the steps of a schedule, in its own order and precision."""
+"""Collectives on values: the additions of a schedule, in its own order and precision."""
 
-from collections.abc import Callable, Sequence
+import functools
+import importlib
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from simulator.schedules import Round, Schedule
+from simulator.schedules import Schedule
 
 Array = np.ndarray[Any, Any]
-OPERATIONS: dict[str, Callable[..., Any]] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+OPERATIONS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+
+_NARROW = ("float16", "bfloat16")
+_CACHE_BYTES = 1 << 19  # what the slots of a program may take, so that they stay in the cache
+_THREAD_BYTES = 1 << 21  # from how many bytes on a second thread is worth its start
 
 
-def play_values(schedule: Schedule, arrays: Sequence[Array], op: str = "sum", accumulate: Any = None) -> list[Array]:
-    """What every device has at the end of a schedule, given what each has at its beginning.
+def value_on(
+    schedule: Schedule, arrays: Sequence[Array], *, device: int = 0, op: str = "sum", accumulate: Any = None
+) -> Array:
+    """What a device has at the end of a schedule, given what each has at its beginning.
 
     Every addition is rounded to the dtype of the arrays, or to that in which they are accumulated.
 
     >>> from simulator.schedules import ring
-    >>> [result.tolist() for result in play_values(ring(3), [np.arange(4.0), np.ones(4), np.ones(4)])]
-    [[2.0, 3.0, 4.0, 5.0], [2.0, 3.0, 4.0, 5.0], [2.0, 3.0, 4.0, 5.0]]
+    >>> value_on(ring(3), [np.arange(4.0), np.ones(4), np.ones(4)]).tolist()
+    [2.0, 3.0, 4.0, 5.0]
     """
     if op not in OPERATIONS:
         raise ValueError(f"The operation is {op!r}; expected one of {', '.join(OPERATIONS)}. Use one of these.")
@@ -27,45 +37,95 @@ def play_values(schedule: Schedule, arrays: Sequence[Array], op: str = "sum", ac
             f"{len(arrays)} arrays were given to a schedule for {schedule.devices} devices; expected one for each. Make the "
             f"schedule for as many."
         )
-    shape, dtype = arrays[0].shape, arrays[0].dtype
-    size = arrays[0].size
-    width = max(-(-size // schedule.chunks), 1)  # elements of a chunk; the last ones may be empty
-    used = -(-size // width)
-    state = np.zeros((schedule.devices, max(used, 1) * width), accumulate or dtype)
-    for row, array in zip(state, arrays, strict=True):
-        row[:size] = np.asarray(array).reshape(-1)
-    cut = state.reshape(schedule.devices, -1, width)
-    for one in schedule.rounds:
-        for repetition in range(one.repeat):
-            _exchange(cut, one, one.shift * repetition, schedule.chunks, used, OPERATIONS[op])
-    return [row[:size].astype(dtype, copy=False).reshape(shape) for row in state]
+    dtype = np.dtype(accumulate or arrays[0].dtype).newbyteorder("=")
+    if op != "sum" and dtype.name in _NARROW:
+        dtype = np.dtype(np.float32)  # nothing is rounded there, so that the wider type gives the same
+    # A kernel sees addresses only, so that all must lie alike.
+    rows = [np.require(array, dtype, ["C", "A"]).reshape(-1) for array in arrays]
+    total = np.empty(arrays[0].size, dtype)
+    _play(schedule, rows, total, device, op)
+    return total.astype(arrays[0].dtype, copy=False).reshape(arrays[0].shape)
 
 
-def _exchange(cut: Array, one: Round, shift: int, chunks: int, used: int, operation: Callable[..., Any]) -> None:
-    """Make one round: all send what they have at its beginning."""
-    chunk = (one.chunk[:, None] + shift + np.arange(one.width)) % chunks
-    there = np.nonzero(chunk < used)
-    source, target, which = one.source[there[0]], one.target[there[0]], chunk[there]
-    sent = cut[source, which]
-    if not one.adds:
-        cut[target, which] = sent
+def _play(schedule: Schedule, rows: Sequence[Array], total: Array, device: int, op: str) -> None:
+    playing, rounds = _playing(), _tables(schedule)
+    addresses = np.array([row.__array_interface__["data"][0] for row in rows], np.uint64)
+    kernel, bits, *table = _kernel(op, total)
+
+    def play_span(span: tuple[int, int, int]) -> None:
+        chunk, first, last = span
+        steps = playing.program(*rounds, schedule.devices, device, chunk)
+        block = min(max(_CACHE_BYTES // (total.itemsize * max(steps[-1], 1)), 64), last - first)
+        slots = np.empty(max(steps[-1], 1) * block, bits.dtype)
+        for begin in range(first, last, block):
+            kernel(bits, addresses, slots, steps, begin, min(begin + block, last), *table)
+
+    threads = (os.cpu_count() or 1) if total.nbytes * len(rows) >= _THREAD_BYTES else 1
+    spans = _spans(total.size, schedule.chunks, threads)
+    if threads == 1:
+        for span in spans:
+            play_span(span)
         return
-    # A device that gets several messages for one chunk adds them in the order in which they stand.
-    key = target.astype(np.int64) * chunks + which
-    order = np.argsort(key, kind="stable")
-    turn = _turns(key[order])
-    for number in range(int(turn.max(initial=-1)) + 1):
-        now = order[turn == number]
-        place = target[now], which[now]
-        cut[place] = operation(cut[place], sent[now])
+    with ThreadPoolExecutor(threads) as executor:
+        for _ in executor.map(play_span, spans):
+            pass
 
 
-def _turns(key: Array) -> Array:
-    """How many equal ones stand before each of some sorted numbers.
+def _spans(size: int, chunks: int, threads: int) -> list[tuple[int, int, int]]:
+    """The chunks that are not empty, with their first element and the one behind; in parts where they are too few.
 
-    >>> _turns(np.array([1, 1, 2, 3, 3, 3])).tolist()
-    [0, 1, 0, 0, 1, 2]
+    >>> _spans(size=10, chunks=4, threads=2), _spans(size=10, chunks=1, threads=2)
+    ([(0, 0, 3), (1, 3, 6), (2, 6, 9), (3, 9, 10)], [(0, 0, 5), (0, 5, 10)])
     """
-    place = np.arange(key.size)
-    first = np.concatenate([[True], key[1:] != key[:-1]]) if key.size else np.empty(0, bool)
-    return place - np.maximum.accumulate(np.where(first, place, 0)) if key.size else place
+    width = max(-(-size // chunks), 1)
+    part = max(-(-width // -(-threads // chunks)), 1)
+    found: list[tuple[int, int, int]] = []
+    for chunk in range(-(-size // width)):
+        end = min((chunk + 1) * width, size)
+        found += [(chunk, begin, min(begin + part, end)) for begin in range(chunk * width, end, part)]
+    return found
+
+
+def _kernel(op: str, total: Array) -> tuple[Any, ...]:
+    """The loop for a dtype, the total as this loop takes it, and the table of results where it goes by one."""
+    playing, name = _playing(), total.dtype.name
+    if total.itemsize == 1:
+        return playing.play_table, total.view(np.uint8), _table(op, total.dtype)
+    if name in _NARROW:
+        return getattr(playing, f"play_sum_{name}"), total.view(np.uint16)  # numba has no narrow floats
+    if total.dtype.kind not in ("iufc" if op == "sum" else "iuf"):
+        raise TypeError(f"The {op} of {name} was asked for; expected numbers. Convert the tensors first.")
+    return getattr(playing, f"play_{op}"), total
+
+
+@functools.cache
+def _table(op: str, dtype: np.dtype[Any]) -> Array:
+    """The result for each pair of numbers of one byte."""
+    every = np.arange(256, dtype=np.uint8).view(dtype)
+    with np.errstate(all="ignore"):
+        return OPERATIONS[op](every[:, None], every[None, :]).astype(dtype, copy=False).view(np.uint8)
+
+
+@functools.lru_cache(64)
+def _tables(schedule: Schedule) -> tuple[Array, ...]:
+    """The rounds of a schedule as arrays, with the messages of each in the order of their first chunks."""
+    rounds = [(one.repeat, one.shift, one.width, one.adds) for one in schedule.rounds]
+    begin = np.zeros((len(rounds), schedule.chunks + 1), np.int64)
+    orders = [np.argsort(one.chunk % schedule.chunks, kind="stable") for one in schedule.rounds]
+    before = 0
+    for row, one, order in zip(begin, schedule.rounds, orders, strict=True):
+        row[:] = before + np.searchsorted(one.chunk[order] % schedule.chunks, np.arange(schedule.chunks + 1))
+        before += one.chunk.size
+
+    def joined(columns: Sequence[Array]) -> Array:
+        return np.concatenate([np.empty(0, np.int64), *columns]).astype(np.int64)
+
+    source = joined([one.source[order] for one, order in zip(schedule.rounds, orders, strict=True)])
+    target = joined([one.target[order] for one, order in zip(schedule.rounds, orders, strict=True)])
+    return np.array(rounds, np.int64).reshape(-1, 4), begin, source, target, joined(orders)
+
+
+@functools.cache
+def _playing() -> Any:
+    # Numba takes half a second to load, so it is loaded by the first collective.
+    return importlib.import_module("simulator.playing")

@@ -1,5 +1,7 @@
 """What every backend must do; `tests/test_backends.py` runs it against each."""
 
+import copy
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -147,6 +149,18 @@ class BackendContract:
             return self.backend.lay_out(x, self.devices[:2], [2]) + self.backend.lay_out(x, self.devices[:2], None)
 
         assert [2, 4] == jax.jit(step)(np.float32([1, 2])).tolist()
+
+    def test_devices_of_other_tasks_take_tensors_too(self):
+        tasks = [Device(f"/job:ps/task:{index}/device:CPU:0") for index in range(9)]
+        connected = copy.deepcopy(self.backend) if self.backend.name != "jax" else type(self.backend)(cpus=8)
+        for _ in range(2):
+            connected.connect(tasks)
+
+        assert (*self.devices, *tasks) == connected.devices()
+        assert [2.0] * 9 == [float(connected.put(np.float32(2.0), task)) for task in tasks]
+        assert [device.short for device in self.devices if device.beside(self.devices[0])] == [
+            device.short for device in connected.for_task("worker", 0, 1).devices()
+        ]
 
     def test_on_can_be_entered_and_left_for_every_device(self):
         for device in (*self.devices[:3], None):

@@ -5,6 +5,7 @@ import pytest
 
 from refdist.backends.host import HostBackend
 from refdist.backends.jax import JaxBackend
+from refdist.device import Device
 from simulator.backend import SimulatorBackend
 from tests.backend_contract import BackendContract
 
@@ -23,6 +24,14 @@ class TestJax(BackendContract):
     def test_more_devices_than_jax_started_with_are_refused(self):
         with pytest.raises(RuntimeError, match="already started"):
             JaxBackend(cpus=64)
+
+    def test_tasks_are_spread_over_the_devices_of_this_machine(self):
+        connected = JaxBackend(cpus=4)
+        tasks = [Device(f"/job:ps/task:{index}/device:CPU:0") for index in range(6)]
+        connected.connect(tasks)
+        places = [connected.device_of(connected.put(np.ones(1), task)).short for task in tasks]
+
+        assert ["CPU:0", "CPU:1", "CPU:2", "CPU:3", "CPU:0", "CPU:1"] == places
 
     def test_an_array_that_somebody_else_spread_has_no_device(self):
         import jax

@@ -8,10 +8,7 @@ The fields of an entry:
   strategy, pr a per-replica value, local_results is experimental_local_results. "type not named" means that the
   pages promise a failure without naming the exception; "upstream convention" marks a detail that is not on the pages.
 - `sources`: page and section. A section is meta (description line and list of methods), overview, Args, Attributes,
-  a method, or a part of a method such as run.Returns. The pages:
-  000 compat.v1.distribute.OneDeviceStrategy (2.2), 001 distribute.Strategy (2.3),
-  002 distribute.OneDeviceStrategy (2.2), 003 compat.v1.distribute.MirroredStrategy (2.2),
-  004 compat.v1.distribute.experimental.CentralStorageStrategy (2.4).
+  a method, or a part of a method such as run.Returns. A page starts with a number; `PAGES` names the classes.
 - `applies_to`: the kinds of strategy that promise it.
 - `level`: must = a promise, error = a documented failure or restriction, example = the outcome of a documented
   example, advice = a recommendation or caveat.
@@ -50,6 +47,14 @@ AREAS = (
     "KERAS",
     "DEVICE",
 )
+PAGES = {
+    "000": "tf.compat.v1.distribute.OneDeviceStrategy (2.2)",
+    "001": "tf.distribute.Strategy (2.3)",
+    "002": "tf.distribute.OneDeviceStrategy (2.2)",
+    "003": "tf.compat.v1.distribute.MirroredStrategy (2.2)",
+    "004": "tf.compat.v1.distribute.experimental.CentralStorageStrategy (2.4)",
+}
+"""The class, and the release, that the page of this number documents."""
 LEVELS = ("must", "error", "example", "advice")
 KINDS = (
     "Strategy",

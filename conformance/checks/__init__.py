@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from conformance.dependencies import prerequisites
 from conformance.registry import Registry
 from conformance.world import World
 
@@ -17,6 +18,10 @@ class Check:
     replicas: tuple[int, ...]
     needs: frozenset[str]
     function: CheckFunction
+    after: tuple[str, ...] = ()
+    """The behaviors without which it is not worth running."""
+    law: CheckFunction | None = None
+    """What is run after the function in deep mode."""
 
 
 _registry: Registry[Check] = Registry("check", __name__)
@@ -44,7 +49,7 @@ def check(
     features = frozenset(needs)
 
     def register(function: CheckFunction) -> CheckFunction:
-        _registry.add(Check(id, counts, features, function))
+        _registry.add(Check(id, counts, features, function, prerequisites(id)))
         return function
 
     return register

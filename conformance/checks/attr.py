@@ -319,5 +319,5 @@ def resolve(root: Any, path: str) -> Any:
 
 def strategy_has_one_replica(world: World, strategy: Any) -> bool:
     """Tell whether a strategy is of a kind that never has more than one replica."""
-    v1, v2 = world.tf.compat.v1.distribute, world.tf.distribute
-    return strategy is v2.get_strategy() or isinstance(strategy, v1.OneDeviceStrategy | v2.OneDeviceStrategy)
+    one = world.is_a(strategy, "OneDeviceStrategy") or world.is_a(strategy, "ParameterServerStrategy")
+    return one or strategy is world.tf.distribute.get_strategy()

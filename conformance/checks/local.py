@@ -112,8 +112,6 @@ def takes_values_from_every_source_that_the_newest_page_names(world: World) -> N
 @check("LOCAL-09")
 def a_variable_of_the_scope_gives_its_local_copies(world: World) -> None:
     tf = world.tf
-    distribute = tf.distribute
-    mirrored = (distribute.MirroredStrategy, tf.compat.v1.distribute.MirroredStrategy, distribute.TPUStrategy)
     for strategy in world.each():
         with strategy.scope():
             variable = tf.Variable([1.0, 2.0])
@@ -121,10 +119,11 @@ def a_variable_of_the_scope_gives_its_local_copies(world: World) -> None:
         copies = strategy.experimental_local_results(variable)
 
         # Mirrored variables have a copy for each replica, those of the other strategies one for all.
-        count = strategy.num_replicas_in_sync if isinstance(strategy, mirrored) else 1
+        mirrored = world.is_a(strategy, "MirroredStrategy", "TPUStrategy")
+        count = strategy.num_replicas_in_sync if mirrored else 1
         world.equal([[1.0, 2.0]] * count, world.locals(strategy, variable))
         world.true(all(isinstance(copy, tf.Variable) for copy in copies), "each copy is a variable")
-        if isinstance(strategy, mirrored):
+        if mirrored:
             world.equal(world.replica_devices(strategy), [world.device(copy) for copy in copies])
 
 

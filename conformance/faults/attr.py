@@ -11,7 +11,13 @@ from refdist.extended import StrategyExtended
 from refdist.strategies.mirrored import MirroredStrategy
 from refdist.strategies.one_device import OneDeviceStrategy
 from refdist.strategy import Strategy, StrategyBase
-from refdist.surface_v1 import CentralStorageStrategyV1, MirroredStrategyV1, OneDeviceStrategyV1, StrategyV1
+from refdist.surface_v1 import (
+    CentralStorageStrategyV1,
+    MirroredStrategyV1,
+    OneDeviceStrategyV1,
+    ParameterServerStrategyV1,
+    StrategyV1,
+)
 
 
 @fault("ATTR-01")
@@ -85,6 +91,11 @@ def a_local_strategy_has_a_cluster_resolver(plant: Plant) -> None:
 @fault("ATTR-15")
 def a_strategy_is_a_function(plant: Plant) -> None:
     plant.wrap(experimental, "CentralStorageStrategy", partial)
+
+
+@fault("ATTR-16")
+def the_parameter_server_strategy_is_a_v1_strategy_only(plant: Plant) -> None:
+    plant.replace(experimental, "ParameterServerStrategy", ParameterServerStrategyV1)
 
 
 @fault("ATTR-17")

@@ -17,7 +17,7 @@ from refdist.distributed_variables import DistributedVariable
 from refdist.extended import StrategyExtended
 from refdist.plan import Placement, Plan
 from refdist.policies import OnWrite
-from refdist.strategies import mirrored, multi_worker_mirrored
+from refdist.strategies import mirrored, multi_worker_mirrored, parameter_server
 from refdist.strategy import Scope, StrategyBase
 from refdist.values import Mirrored
 from refdist.variables import Variable
@@ -101,6 +101,18 @@ def all_copies_land_on_the_first_device(plant: Plant) -> None:
         return dataclasses.replace(plan, homes=plan.homes[:1] * len(plan.homes))
 
     plant.wrap(mirrored, "mirrored_plan", lambda original: lambda *args: crowded(original(*args)))
+
+
+@fault("SCOPE-10")
+def the_coordinator_keeps_the_variables_itself(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Plan]) -> Any:
+        def plan(*args: Any) -> Plan:
+            made = original(*args)
+            return dataclasses.replace(made, homes=made.devices)
+
+        return plan
+
+    plant.wrap(parameter_server, "parameter_server_plan", wrapper)
 
 
 @fault("SCOPE-11")

@@ -4,6 +4,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from importlib import metadata
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -43,11 +44,12 @@ FEATURES_BUILT = frozenset(
         "function",
         "tpu",
         "logical_devices",
+        "parameter_server",
     }
 )
 """What refdist has on all its backends."""
 
-KINDS_BUILT = LOCAL_KINDS | {"TPU"}
+KINDS_BUILT = LOCAL_KINDS | {"TPU", "ParameterServer"}
 """The kinds of strategy that refdist has on all its backends, and that one program can use by itself."""
 
 
@@ -104,6 +106,8 @@ class Implementation:
     """Returns the device and the value of each part of a tensor that is laid out over logical devices."""
     divergences: Mapping[str, str] = field(default_factory=_no_variables)
     """The reason why a behavior is not kept, by id, or by id and replica count: "RUN-03@2"."""
+    parallel: bool = True
+    """Whether several processes can use it at the same time."""
     environment: Mapping[str, str] = field(default_factory=_no_variables)
     """What the process that runs the checks needs in its environment."""
     isolate: bool = False
@@ -119,11 +123,26 @@ class Implementation:
         return self.divergences.get(f"{id}@{replicas}", self.divergences.get(id))
 
 
-class UnknownName(LookupError):
+class UsageError(Exception):
+    """Something was asked for that cannot be done; the text says what was expected."""
+
+
+class UnknownName(UsageError, LookupError):
     """There is no implementation, area or behavior of this name."""
 
 
 NAMES = ("host", "simulator", "jax", "tensorflow")
+
+
+GROUP = "refdist.implementations"
+"""The group of entry points in which an installed package names its implementations."""
+
+
+def origins() -> dict[str, str]:
+    """Return the place of the object of each implementation that has a name: ours, then those of installed packages."""
+    ours = {name: f"{__name__}.{name}:{name}" for name in NAMES}
+    installed = {entry.name: entry.value for entry in metadata.entry_points(group=GROUP)}
+    return ours | {name: installed[name] for name in sorted(installed.keys() - ours.keys())}
 
 
 def find(name: str) -> Implementation:
@@ -131,14 +150,13 @@ def find(name: str) -> Implementation:
 
     The place is then its name, so that a result says how to run it again.
     """
-    if name in NAMES:
-        return locate(f"{__name__}.{name}:{name}", Implementation)
-    if ":" not in name:
+    known = origins()
+    if name not in known and ":" not in name:
         raise UnknownName(
-            f"got the implementation {name!r}; expected one of {', '.join(NAMES)}, or package.module:object. "
-            f"Correct the spelling."
+            f"got the implementation {name!r}; expected one of {', '.join(known)}, or package.module:object. "
+            f"Correct the spelling, or install the package that has it."
         )
-    return replace(locate(name, Implementation), name=name)
+    return replace(locate(known.get(name, name), Implementation), name=name)
 
 
 def locate(place: str, kind: type[Any]) -> Any:

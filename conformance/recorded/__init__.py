@@ -35,8 +35,8 @@ def compact(report: Report) -> str:
 
 
 def _entry(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result without the time it took, and without a detail that is empty."""
-    kept = {name: value for name, value in result.items() if name not in ("detail", "seconds")}
+    """Return what a record keeps of a result; an empty detail is left out."""
+    kept = {name: result[name] for name in ("id", "implementation", "replicas", "status")}
     return {**kept, "detail": _short(result["detail"])} if result["detail"] else kept
 
 

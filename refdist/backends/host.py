@@ -80,6 +80,9 @@ class HostBackend:
         clone.__dict__.pop("default_strategy", None)
         return clone
 
+    def connect(self, devices: Sequence[Device]) -> None:
+        self._devices = tuple(dict.fromkeys([*self._devices, *devices]))
+
     def tracing(self) -> bool:
         # A replica may use JAX on any backend; where nobody has loaded it, no trace is open.
         return sys.modules.get("jax") is not None and _jax().tracing()

@@ -15,7 +15,7 @@ from refdist.context import (
     install_default,
 )
 from refdist.data.distributed import DistributedDataset, DistributedIterator
-from refdist.distribute import cluster_resolver, experimental
+from refdist.distribute import cluster_resolver, coordinator, experimental
 from refdist.enums import InputReplicationMode, ReduceOp
 from refdist.extended import StrategyExtended
 from refdist.input_iterator import InputIterator
@@ -24,6 +24,7 @@ from refdist.strategies.default import default_strategy
 from refdist.strategies.mirrored import MirroredStrategy
 from refdist.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
 from refdist.strategies.one_device import OneDeviceStrategy
+from refdist.strategies.parameter_server import ParameterServerStrategy
 from refdist.strategies.tpu import TPUStrategy
 from refdist.strategy import Strategy, experimental_set_strategy
 from refdist.values import DistributedValues
@@ -42,6 +43,7 @@ __all__ = [
     "MultiWorkerMirroredStrategy",
     "NcclAllReduce",
     "OneDeviceStrategy",
+    "ParameterServerStrategy",
     "ReduceOp",
     "ReductionToOneDevice",
     "ReplicaContext",
@@ -51,6 +53,7 @@ __all__ = [
     "TPUStrategy",
     "ValueContext",
     "cluster_resolver",
+    "coordinator",
     "experimental",
     "experimental_set_strategy",
     "get_replica_context",

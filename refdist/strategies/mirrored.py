@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from refdist.backend import Backend, current
+from refdist.backend import Backend, current, host_device
 from refdist.collectives import CrossDeviceOps, NcclAllReduce
 from refdist.device import Device, resolve_all
 from refdist.extended import StrategyExtended
@@ -27,8 +27,8 @@ def chosen_devices(names: Sequence[str] | None, backend: Backend) -> tuple[Devic
     if isinstance(names, str):
         raise ValueError(f"The devices are {names!r}; expected a list of names. Write [{names!r}].")
     if not names:
-        gpus = tuple(device for device in backend.devices() if device.kind == "GPU")
-        return gpus or backend.devices()[:1]
+        host = host_device(backend)
+        return tuple(d for d in backend.devices() if d.kind == "GPU" and d.beside(host)) or (host,)
     devices = resolve_all(names, backend.devices())
     twice = sorted({device.short for device in devices if devices.count(device) > 1}) if _repeats(devices) else []
     if twice:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from conformance.checks import Check, CheckFunction
+from conformance.faults import Fault, FaultFunction, Plant
 from conformance.implementations import LOCAL_KINDS, Implementation
 from conformance.world import World
 
@@ -93,6 +94,15 @@ def _broken_open() -> Any:
 broken = Implementation(name="broken", open=_broken_open, kinds=LOCAL_KINDS, features=frozenset())
 
 
+def _stuck_open() -> Any:
+    threading.Event().wait()
+
+
+stuck = replace(broken, open=_stuck_open)
+alone = replace(fake, parallel=False)
+plain = replace(fake, divergences={})
+
+
 def _passes(world: World) -> None:
     world.equal(world.replicas, world.strategy().num_replicas_in_sync)
 
@@ -166,3 +176,76 @@ def checks() -> Mapping[str, Check]:
         _check("RUN-14", _is_the_first_of_its_process),
     ]
     return {check.id: check for check in found}
+
+
+def _has_not_with_two(world: World) -> None:
+    if world.replicas == 2:
+        world.unsupported("has no two of them")
+
+
+def needing() -> Mapping[str, Check]:
+    """Return checks that need each other: those after RUN-02 a broken one, those after RUN-08 one that fails with two."""
+    found = [
+        _check("RUN-01", _passes),
+        replace(_check("RUN-02", _fails), after=("RUN-01",)),
+        replace(_check("RUN-03", _passes), after=("RUN-01", "RUN-02")),
+        replace(_check("RUN-04", _passes), after=("RUN-03",)),
+        replace(_check("RUN-09", _fails_with_two), replicas=(1, 2)),
+        replace(_check("RUN-10", _passes), after=("RUN-09",)),
+        replace(_check("RUN-11", _exits), replicas=(2,)),
+        replace(_check("RUN-12", _passes), after=("RUN-11",)),
+        _check("RUN-14", _has_not_with_two),
+    ]
+    return {check.id: check for check in found}
+
+
+def _counts_one_more(plant: Plant) -> None:
+    plant.wrap(Strategy, "__post_init__", lambda original: lambda self: _one_more(original, self))
+
+
+def _one_more(original: Any, strategy: Strategy) -> None:
+    original(strategy)
+    object.__setattr__(strategy, "num_replicas_in_sync", strategy.num_replicas_in_sync + 1)
+
+
+def _cannot_be_built(plant: Plant) -> None:
+    def refuse(strategy: Strategy) -> None:
+        raise RuntimeError("broken too much")
+
+    plant.replace(Strategy, "__post_init__", refuse)
+
+
+def _cannot_be_planted(plant: Plant) -> None:
+    plant.replace(Strategy, "no_such_method", None)
+
+
+def _ends_the_process(plant: Plant) -> None:
+    plant.replace(Strategy, "__post_init__", lambda self: os._exit(7))
+
+
+def _never_ends(plant: Plant) -> None:
+    plant.replace(Strategy, "__post_init__", lambda self: threading.Event().wait())
+
+
+def _breaks_nothing(plant: Plant) -> None:
+    plant.replace(namespace, "constant", namespace.constant)
+
+
+def proving() -> Mapping[str, Check]:
+    """Return checks that pass, for `faults`."""
+    passing = {f"RUN-{number:02}": _check(f"RUN-{number:02}", _passes) for number in range(1, 7)}
+    return passing | {"RUN-07": _check("RUN-07", _passes, "data"), "RUN-08": _check("RUN-08", _passes)}
+
+
+def faults() -> Mapping[str, Fault]:
+    """Return a fault for each way in which a proof can end."""
+    functions: dict[str, FaultFunction] = {
+        "RUN-01": _counts_one_more,
+        "RUN-02": _breaks_nothing,
+        "RUN-03": _cannot_be_built,
+        "RUN-04": _ends_the_process,
+        "RUN-05": _never_ends,
+        "RUN-06": _cannot_be_planted,
+        "RUN-07": _counts_one_more,
+    }
+    return {id: Fault(id, function) for id, function in functions.items()}

@@ -28,11 +28,19 @@ def test_a_failure_names_the_strategy_and_the_line_of_the_check() -> None:
     assert "world.equal(7, world.strategy().num_replicas_in_sync)" in result.detail
 
 
+def test_a_failure_carries_what_was_expected_and_got_and_the_strategy() -> None:
+    failing, diverging = (run_case(fake, checks()[id], 3) for id in ("RUN-02", "RUN-06"))
+
+    for result in (failing, diverging):
+        assert ("7", "3", "Mirrored with 3 replicas") == (result.expected, result.got, result.strategy)
+    assert (Status.DIVERGES, "it is declared") == (diverging.status, diverging.detail)
+
+
 def test_a_plain_assertion_is_a_failure_too() -> None:
     def function(world: World) -> None:
         raise AssertionError("not so")
 
-    assert Status.FAIL is run(function).status
+    assert (Status.FAIL, "", "") == (run(function).status, run(function).expected, run(function).got)
 
 
 def test_an_error_shows_its_last_frames_only() -> None:
@@ -53,7 +61,7 @@ def test_an_implementation_that_cannot_be_opened_is_an_error() -> None:
     result = run_case(broken, checks()["RUN-01"], 1)
 
     assert Status.ERROR is result.status
-    assert result.detail.endswith("RuntimeError: cannot be opened")
+    assert result.detail.startswith("RuntimeError: cannot be opened\n")
 
 
 def test_an_attempt_to_exit_is_an_error() -> None:

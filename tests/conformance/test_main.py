@@ -7,9 +7,11 @@ import subprocess
 import sys
 
 import pytest
+from jsonschema import Draft202012Validator
 
-from conformance import __main__ as command
+from conformance import badge, html, junit
 from conformance.__main__ import main
+from conformance.commands import run as command
 from conformance.report import Report
 
 RUN = ["run", "--impl", "tests.conformance.fake:fake", "--checks", "tests.conformance.fake:checks"]
@@ -33,6 +35,14 @@ ROOT = pathlib.Path(__file__).parents[2]
         (["list"], 0),
         (["show", "RUN-01"], 0),
         (["show", "gather"], 2),
+        ([*RUN, "-k", "RUN-09"], 5),
+        ([*RUN, "-k", "RUN-10", "-k", "RUN-12"], 5),
+        ([*RUN, "-k", "RUN-01", "-n", "2"], 0),
+        ([*RUN, "-k", "RUN-01", "-n", "auto", "--mode", "quick"], 0),
+        ([*RUN, "--lf"], 2),
+        ([*RUN, "--failed-of", "no-such-report.json"], 2),
+        ([*RUN, "--xfail", "no-such-file"], 2),
+        (["list", "--implementations"], 0),
     ],
 )
 def test_exit_codes(arguments: list[str], code: int) -> None:
@@ -49,6 +59,16 @@ def test_exit_codes(arguments: list[str], code: int) -> None:
         ["run", "--timeout", "soon"],
         ["run", "--json", "no/such/folder/report.json"],
         ["run", "--json", "."],
+        ["run", "--html", "."],
+        ["run", "--junit-xml", "no/such/folder/report.xml"],
+        ["run", "--badge", "."],
+        ["run", "-n", "0"],
+        ["run", "-n", "many"],
+        ["run", "--mode", "slow"],
+        ["run", "--lf", "--failed-of", "report.json"],
+        ["faults", "--others", "some"],
+        ["update-xfails", "no/such/folder/xfails", "--impl", "simulator"],
+        ["update-xfails", "xfails"],
     ],
 )
 def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
@@ -76,6 +96,169 @@ def test_the_report_is_written_as_json_too(tmp_path: pathlib.Path, capsys: pytes
     assert ["FAIL"] == [result.status.name for result in Report.from_json(file.read_text()).results]
     assert [2] == json.loads(file.read_text())["selection"]["replicas"]
     assert "RUN-02" in capsys.readouterr().out
+
+
+def test_the_report_is_written_for_programs_browsers_servers_and_readmes(tmp_path: pathlib.Path) -> None:
+    files = {option: tmp_path / option for option in ("json", "html", "junit-xml", "badge")}
+    written = [word for option, file in files.items() for word in (f"--{option}", str(file))]
+
+    main([*RUN, "-k", "RUN-02", "-k", "RUN-04", *written])
+
+    report = Report.from_json(files["json"].read_text(encoding="utf-8"))
+    schema = json.loads((ROOT / "conformance" / "report.schema.json").read_text(encoding="utf-8"))
+    assert [] == list(Draft202012Validator(schema).iter_errors(json.loads(files["json"].read_text(encoding="utf-8"))))
+    assert html.render(report) == files["html"].read_text(encoding="utf-8")
+    assert junit.render(report) == files["junit-xml"].read_text(encoding="utf-8")
+    assert badge.render(report) == files["badge"].read_text(encoding="utf-8")
+
+
+def report_of(tmp_path: pathlib.Path, *arguments: str) -> Report:
+    file = tmp_path / "report.json"
+    main([*RUN, *arguments, "--json", str(file)])
+    return Report.from_json(file.read_text())
+
+
+def cases(report: Report) -> list[tuple[str, int | None, str]]:
+    return [(result.id, result.replicas, result.status.value) for result in report.results]
+
+
+def test_results_are_in_the_order_of_the_catalogue_whatever_the_number_of_workers(tmp_path: pathlib.Path) -> None:
+    ids = [word for id in ("RUN-09", "RUN-08", "RUN-12", "RUN-02", "RUN-01") for word in ("-k", id)]
+    one, three = (cases(report_of(tmp_path, *ids, "-n", count)) for count in ("1", "3"))
+
+    assert one == three
+    assert sorted(one, key=lambda case: (case[0], case[1] or 0)) == one
+
+
+def test_mode_and_seed_are_printed_and_kept_in_the_report(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = report_of(tmp_path, "-k", "RUN-01", "--mode", "quick", "--seed", "7")
+
+    assert ("quick", 7) == (report.selection.mode, report.selection.seed)
+    assert capsys.readouterr().out.endswith("mode quick, seed 7\n")
+
+
+def test_the_last_failures_are_run_again_as_they_were(tmp_path: pathlib.Path) -> None:
+    report_of(tmp_path, "-k", "RUN-01", "-k", "RUN-02", "-k", "RUN-03", "--replicas", "1,2", "--seed", "3")
+
+    again = report_of(tmp_path, "--lf")
+    fewer = report_of(tmp_path, "--lf", "-k", "RUN-03")
+
+    failures = [("RUN-02", 1, "FAIL"), ("RUN-02", 2, "FAIL"), ("RUN-03", 1, "ERROR"), ("RUN-03", 2, "ERROR")]
+    assert failures == cases(again)
+    assert failures[2:] == cases(fewer)
+    assert 3 == fewer.selection.seed
+
+
+def test_without_an_implementation_the_last_failures_are_those_of_the_last_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main([*RUN, "-k", "RUN-02", "--replicas", "1"])
+    capsys.readouterr()
+
+    code = main(["run", "--checks", "tests.conformance.fake:checks", "--lf"])
+
+    assert 1 == code
+    assert "tests.conformance.fake:fake: 1 FAIL of 1 behaviors" in capsys.readouterr().out
+
+
+def test_when_nothing_failed_there_is_nothing_to_run_again(capsys: pytest.CaptureFixture[str]) -> None:
+    main([*RUN, "-k", "RUN-01"])
+
+    assert 5 == main([*RUN, "--lf"])
+    assert "nothing failed in that run" in capsys.readouterr().err
+
+
+def test_failures_of_any_report_can_be_run_again(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "old.json"
+    main([*RUN, "-k", "RUN-01", "-k", "RUN-02", "--replicas", "2", "--json", str(file)])
+    main([*RUN, "-k", "RUN-01"])
+
+    assert [("RUN-02", 2, "FAIL")] == cases(report_of(tmp_path, "--failed-of", str(file)))
+
+
+def test_a_cache_that_cannot_be_written_is_said_and_does_no_harm(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+
+    assert 0 == main([*RUN, "-k", "RUN-01"])
+    assert "cannot be kept for --lf" in capsys.readouterr().err
+
+
+def test_expected_failures_and_skips_are_read_from_files(tmp_path: pathlib.Path) -> None:
+    xfails, skips = tmp_path / "xfails", tmp_path / "skips"
+    xfails.write_text("RUN-02 # known\nRUN-01@3 # no longer so\n")
+    skips.write_text("RUN-03 # slow\n")
+    declared = ["--xfail", str(xfails), "--skip", str(skips), "--replicas", "1,3"]
+
+    found = report_of(tmp_path, "-k", "RUN-01", "-k", "RUN-02", "-k", "RUN-03", *declared)
+
+    assert ["PASS", "FAIL", "XFAIL", "XFAIL", "SKIP", "SKIP"] == [status for _, _, status in cases(found)]
+    assert 0 == main([*RUN, "-k", "RUN-02", "-k", "RUN-03", *declared])
+    assert 2 == main([*RUN, "--impl", "simulator", *declared])
+
+
+def test_update_xfails_writes_a_file_with_which_the_run_conforms(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "xfails"
+    file.write_text("# ours\nRUN-01 # was broken\nRUN-03 # my reason\n")
+    chosen = ["-k", "RUN-01", "-k", "RUN-02", "-k", "RUN-03"]
+    update = ["update-xfails", str(file), *RUN[1:], *chosen]
+
+    assert 0 == main(update)
+    assert "# ours\nRUN-03 # my reason\nRUN-02  # expected: 7, got: 1\n" == file.read_text()
+    assert f"{file}: 2 expected to fail; there were 2\n" == capsys.readouterr().out
+    assert 0 == main([*RUN, *chosen, "--xfail", str(file)])
+
+
+def test_update_xfails_leaves_the_file_alone_when_it_cannot_know(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "xfails"
+    broken = ["--impl", "tests.conformance.fake:broken", "--checks", "tests.conformance.fake:checks"]
+
+    assert 3 == main(["update-xfails", str(file), *broken, "-k", "RUN-01"])
+    assert 5 == main(["update-xfails", str(file), *broken, "-k", "zebra crossing"])
+    assert not file.exists()
+    file.write_text("RUN-99 # why\n")
+    assert 2 == main(["update-xfails", str(file), *broken, "-k", "RUN-01"])
+
+
+def test_deep_mode_without_hypothesis_is_wrong_usage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+
+    assert 2 == main([*RUN, "-k", "RUN-01", "--mode", "deep"])
+    assert "pip install hypothesis" in capsys.readouterr().err
+
+
+def test_a_finding_of_deep_mode_shows_how_to_draw_the_same_values_again(capsys: pytest.CaptureFixture[str]) -> None:
+    main([*RUN, "-k", "RUN-02", "--replicas", "1", "--mode", "deep", "--seed", "5"])
+
+    assert "-k RUN-02 --replicas 1 --mode deep --seed 5\n" in capsys.readouterr().out
+
+
+def test_implementations_of_installed_packages_are_found_by_name(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = tmp_path / "theirs-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    places = "theirs = tests.conformance.fake:plain\nsimulator = no.such:object\nlost = no.such:object\n"
+    (package / "entry_points.txt").write_text(f"[refdist.implementations]\n{places}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    assert 0 == main(["run", "--impl", "theirs", *RUN[3:], "-k", "RUN-01"])
+    assert 2 == main(["run", "--impl", "lost", *RUN[3:], "-k", "RUN-01"])
+    assert 0 == main(["list", "--implementations"])
+    output = capsys.readouterr().out
+    assert "theirs: 1 PASS of 1 behaviors" in output
+    assert "theirs      tests.conformance.fake:plain\n            features: core\n" in output
+    assert "simulator   conformance.implementations.simulator:simulator\n" in output
+    assert "lost        no.such:object\n            got 'no.such:object', which cannot be imported" in output
 
 
 def test_progress_is_not_shown_when_stderr_is_not_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

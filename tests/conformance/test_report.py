@@ -1,15 +1,20 @@
 """A report counts by area and implementation, fits 80 columns, and survives JSON."""
 
 import json
+import pathlib
+from importlib import resources
 
 import pytest
+from jsonschema import Draft202012Validator
 from rich.console import Console
 
-from conformance.report import SCHEMA_VERSION, Report, versions
+from conformance.catalogue import LEVELS, load
+from conformance.report import SCHEMA_VERSION, Report, reproduction, versions
 from conformance.results import Result, Status
 from conformance.selection import Selection
-from conformance.terminal import render
+from conformance.terminal import COLOURS, SHOWN, render
 
+ROOT = pathlib.Path(__file__).parents[2]
 DETAIL = "expected: [1, 2]\ngot:      [1, 3]\nstrategy: Mirrored with 2 replicas"
 
 
@@ -61,8 +66,77 @@ def test_the_text_shows_each_finding_with_expected_got_and_command() -> None:
     assert "    expected: [1, 2]\n    got:      [1, 3]\n" in shown
     assert "python -m conformance run --impl one -k RUN-02 --replicas 2\n" in shown
     assert "python -m conformance run --impl two -k VAR-01 --replicas 1\n" in shown
-    assert "RUN-01 DIVERGES on two" in shown
-    assert "1 has no check yet" in shown
+
+
+def test_the_text_says_why_behaviors_are_declared_or_were_not_checked() -> None:
+    lines = [" ".join(line.split()) for line in text(MIXED).splitlines()]
+
+    unsupported, diverging = (lines.index(f"{word}, by reason") for word in ("UNSUPPORTED on one", "DIVERGES on two"))
+    assert ["1 has no check yet", "VAR-01"] == lines[unsupported + 1 : unsupported + 3]
+    assert ["1 it is declared", "RUN-01"] == lines[diverging + 1 : diverging + 3]
+
+
+def test_of_many_behaviors_with_one_reason_the_first_are_named() -> None:
+    ids = [id for id in load() if id.startswith("RUN")][:11]
+
+    shown = text(report(*(Result(id, "one", 1, Status.SKIP, "too long") for id in ids)))
+
+    assert f"{', '.join(ids[:8])} and 3 more" in " ".join(shown.split())
+
+
+def test_what_is_broken_stands_last_before_the_totals() -> None:
+    shown = text(MIXED)
+
+    assert shown.index("by reason") < shown.index("RUN-02 FAIL on one") < shown.index("one: 1 PASS")
+
+
+def test_implementations_of_the_users_are_named_shortly_above_their_columns() -> None:
+    names = ["package.module:first", "package.module:second"]
+    shown = report(*(Result("RUN-01", name, 1, Status.PASS) for name in names))
+    alike = report(*(Result("RUN-01", name, 1, Status.PASS) for name in ("a:same", "b:same")))
+
+    assert ["area", "first", "second"] == text(shown).splitlines()[0].split()
+    assert ["area", "a:same", "b:same"] == text(alike).splitlines()[0].split()
+
+
+def test_a_detail_cannot_command_the_terminal() -> None:
+    shown = text(report(Result("RUN-01", "one", 1, Status.FAIL, "\x1b[2Jgone")))
+
+    assert "\\x1b[2Jgone" in shown
+
+
+def test_every_status_has_a_place_and_a_colour() -> None:
+    assert set(Status) == set(SHOWN) == set(COLOURS)
+    assert len(Status) == len(SHOWN)
+
+
+def test_a_case_without_a_check_is_reproduced_without_a_replica_count() -> None:
+    result = Result("KERAS-01", "a:b c", None, Status.UNSUPPORTED)
+
+    assert "python -m conformance run --impl 'a:b c' -k KERAS-01" == reproduction(Selection(), result)
+
+
+def test_a_case_of_values_drawn_at_random_is_reproduced_with_its_seed() -> None:
+    result = Result("RUN-01", "one", 2, Status.FAIL)
+
+    assert reproduction(Selection(mode="deep", seed=7), result).endswith("--replicas 2 --mode deep --seed 7")
+
+
+def test_the_text_counts_the_reasons_of_what_was_not_run_or_is_expected_to_fail() -> None:
+    shown = text(
+        report(
+            Result("RUN-01", "one", 1, Status.FAIL, DETAIL),
+            *(Result(f"RUN-0{number}", "one", 1, Status.NOT_RUN, "needs RUN-01") for number in (2, 3)),
+            Result("RUN-04", "one", 1, Status.XFAIL, "it is known"),
+            Result("RUN-05", "one", 1, Status.SKIP, "it is slow"),
+        )
+    )
+
+    assert "NOT RUN on one, by reason\n     2 needs RUN-01\n" in shown
+    assert "XFAIL on one, by reason\n     1 it is known\n" in shown
+    assert "SKIP on one, by reason\n     1 it is slow\n" in shown
+    assert "RUN-02 NOT RUN on" not in shown
+    assert shown.endswith("one: 1 FAIL, 2 NOT RUN, 1 XFAIL, 1 SKIP of 5 behaviors\n")
 
 
 def test_the_text_ends_with_the_totals() -> None:
@@ -107,6 +181,58 @@ def test_the_json_has_the_documented_fields() -> None:
     assert None is document["results"][4]["replicas"]
 
 
+def test_the_json_keeps_to_its_schema() -> None:
+    schema = json.loads((resources.files("conformance") / "report.schema.json").read_text(encoding="utf-8"))
+    validator = Draft202012Validator(schema)
+
+    Draft202012Validator.check_schema(schema)
+    assert [] == list(validator.iter_errors(json.loads(MIXED.to_json())))
+    assert [status.value for status in Status] == schema["$defs"]["status"]["enum"]
+    assert list(LEVELS) == schema["$defs"]["behavior"]["properties"]["level"]["enum"]
+
+
+@pytest.mark.parametrize("field", ["schema_version", "complete", "selection", "results", "totals"])
+def test_a_document_that_lacks_a_field_breaks_the_schema(field: str) -> None:
+    schema = json.loads((resources.files("conformance") / "report.schema.json").read_text(encoding="utf-8"))
+    document = json.loads(MIXED.to_json())
+    del document[field]
+
+    assert not Draft202012Validator(schema).is_valid(document)
+
+
+def test_every_field_of_the_json_is_in_the_schema_and_described() -> None:
+    schema = json.loads((resources.files("conformance") / "report.schema.json").read_text(encoding="utf-8"))
+    document = json.loads(MIXED.to_json())
+    described = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    objects = [
+        (document, schema),
+        (document["selection"], schema["properties"]["selection"]),
+        (document["results"][0], schema["$defs"]["result"]),
+        (document["behaviors"][0], schema["$defs"]["behavior"]),
+    ]
+
+    for values, part in objects:
+        assert values.keys() == part["properties"].keys()
+        assert [] == [name for name in values if f"`{name}`" not in described]
+    assert [] == [status.value for status in Status if f"`{status.value}`" not in described]
+
+
+def test_fields_that_a_later_release_adds_are_left_out() -> None:
+    document = json.loads(MIXED.to_json())
+    document["results"][0]["weather"] = document["weather"] = document["selection"]["weather"] = "fine"
+
+    assert MIXED == Report.from_json(json.dumps(document))
+
+
+def test_fields_that_an_earlier_release_did_not_write_are_empty() -> None:
+    document = json.loads(MIXED.to_json())
+    for name in ("strategy", "expected", "got"):
+        del document["results"][0][name]
+    del document["selection"]["seed"]
+
+    assert MIXED == Report.from_json(json.dumps(document))
+
+
 def test_a_report_of_another_schema_is_refused() -> None:
     with pytest.raises(ValueError, match="schema_version=2"):
         Report.from_json('{"schema_version": 2}')
@@ -118,6 +244,9 @@ def test_a_report_of_another_schema_is_refused() -> None:
         ([], 5),
         ([Status.PASS, Status.UNSUPPORTED], 0),
         ([Status.UNSUPPORTED, Status.DIVERGES], 0),
+        ([Status.UNSUPPORTED, Status.SKIP], 5),
+        ([Status.XFAIL, Status.SKIP], 0),
+        ([Status.PASS, Status.NOT_RUN], 1),
         ([Status.PASS, Status.FAIL], 1),
         ([Status.ERROR], 1),
         ([Status.TIMEOUT], 1),

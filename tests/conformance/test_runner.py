@@ -1,18 +1,24 @@
 """The runner reaches every status, and goes on after a child that died or hung."""
 
+from typing import Any
+
 import pytest
 
+from conformance import runner
+from conformance import worker as worker_module
 from conformance.catalogue import load
+from conformance.declarations import Declarations
 from conformance.implementations import UnknownName, find
 from conformance.results import Case, Result, Status, worst
 from conformance.runner import Job, SuiteError, run
+from conformance.worker import Worker
 
 FAKE = "tests.conformance.fake:fake"
 CHECKS = "tests.conformance.fake:checks"
 
 
-def results(*ids: str, implementation: str = FAKE, **options: float) -> list[Result]:
-    return list(run(Job(implementation, ids, checks=CHECKS, **options)))  # pyright: ignore[reportArgumentType]
+def results(*ids: str, implementation: str = FAKE, **options: Any) -> list[Result]:
+    return list(run(Job(implementation, ids, checks=CHECKS, **options)))
 
 
 def test_each_case_is_reported_with_its_status() -> None:
@@ -31,6 +37,7 @@ def test_each_case_is_reported_with_its_status() -> None:
     }
     assert expected == {id: worst(result.status for result in found if result.id == id) for id in expected}
     assert {FAKE} == {result.implementation for result in found}
+    assert {("7", "3", "Mirrored with 3 replicas")} == {(r.expected, r.got, r.strategy) for r in found if r.got == "3"}
 
 
 def test_a_child_that_exits_is_a_crash_of_the_running_case_only() -> None:
@@ -76,6 +83,111 @@ def test_only_the_replica_counts_asked_for_are_run() -> None:
 
     assert [2] == [result.replicas for result in found]
     assert [f"{FAKE}: RUN-01 with 2 replicas"] == started
+
+
+NEEDING = "tests.conformance.fake:needing"
+
+
+def by_status(found: list[Result]) -> dict[str, list[str]]:
+    """The statuses by id, in the order of the replica counts."""
+    ordered = sorted(found, key=lambda result: (result.id, result.replicas or 0))
+    return {id: [result.status.value for result in ordered if result.id == id] for id in {r.id: 0 for r in ordered}}
+
+
+def needing(*ids: str, **options: Any) -> dict[str, list[str]]:
+    return by_status(list(run(Job(FAKE, ids, checks=NEEDING, **options))))
+
+
+def test_what_needs_a_broken_behavior_is_not_run() -> None:
+    found = list(run(Job(FAKE, ("RUN-04", "RUN-03", "RUN-02", "RUN-01"), checks=NEEDING)))
+
+    expected = {"RUN-01": ["PASS"] * 3, "RUN-02": ["FAIL"] * 3, "RUN-03": ["NOT RUN"] * 3, "RUN-04": ["NOT RUN"] * 3}
+    assert expected == by_status(found)
+    assert {"needs RUN-02"} == {result.detail for result in found if result.status is Status.NOT_RUN}
+
+
+def test_a_behavior_that_is_broken_with_some_counts_holds_back_these_counts_only() -> None:
+    assert {"RUN-09": ["PASS", "FAIL"], "RUN-10": ["PASS", "NOT RUN", "PASS"]} == needing("RUN-09", "RUN-10")
+
+
+def test_a_crash_with_every_count_holds_back_all_counts() -> None:
+    assert {"RUN-11": ["CRASH"], "RUN-12": ["NOT RUN"] * 3} == needing("RUN-11", "RUN-12")
+
+
+def test_what_is_not_selected_holds_nothing_back() -> None:
+    assert {"RUN-03": ["PASS"] * 3} == needing("RUN-03")
+
+
+def test_a_patient_job_runs_everything() -> None:
+    assert {"RUN-02": ["FAIL"] * 3, "RUN-03": ["PASS"] * 3} == needing("RUN-02", "RUN-03", patient=True)
+
+
+def test_an_expected_failure_holds_nothing_back_and_what_passes_instead_is_a_failure() -> None:
+    declared = Declarations(
+        xfails={"RUN-02": "known", "RUN-03@2": "known"}, skips={"RUN-01": "slow", "RUN-04@3": "slow"}
+    )
+
+    found = needing("RUN-01", "RUN-02", "RUN-03", "RUN-04", declarations=declared)
+
+    expected = {"RUN-01": ["SKIP"] * 3, "RUN-02": ["XFAIL"] * 3, "RUN-03": ["PASS", "FAIL", "PASS"]}
+    assert expected | {"RUN-04": ["PASS", "PASS", "SKIP"]} == found
+
+
+def test_quick_mode_runs_the_smallest_count_above_one_and_others_only_if_that_says_nothing() -> None:
+    found = list(run(Job(FAKE, ("RUN-01", "RUN-14"), checks=NEEDING, mode="quick")))
+
+    assert [("RUN-01", 2), ("RUN-14", 2), ("RUN-14", 3)] == [(result.id, result.replicas) for result in found]
+    assert ["PASS", "UNSUPPORTED", "PASS"] == [result.status.name for result in found]
+
+
+def test_only_the_cases_asked_for_are_run() -> None:
+    found = needing("RUN-01", "RUN-12", "RUN-99", only=frozenset({Case("RUN-01", 3)}))
+
+    assert {"RUN-01": ["PASS"]} == found
+
+
+def test_several_workers_find_what_one_finds() -> None:
+    ids = ("RUN-01", "RUN-02", "RUN-03", "RUN-04", "RUN-06", "RUN-08", "RUN-09")
+
+    one = by_status(results(*ids, workers=1))
+
+    assert one == by_status(results(*ids, workers=3))
+
+
+def test_an_implementation_that_allows_one_process_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    running = runner.Worker
+
+    def counting(*given: Any) -> Any:
+        started.append("worker")
+        return running(*given)
+
+    monkeypatch.setattr(runner, "Worker", counting)
+
+    results("RUN-01", "RUN-06", implementation="tests.conformance.fake:alone", workers=2)
+
+    assert ["worker"] == started
+
+
+def test_a_worker_that_cannot_start_ends_the_others_too() -> None:
+    with pytest.raises(SuiteError, match="cannot be opened"):
+        results("RUN-01", "RUN-02", implementation="tests.conformance.fake:broken", workers=2)
+
+
+def test_a_child_that_hangs_at_its_start_breaks_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "START_SECONDS", 0.1)
+
+    with pytest.raises(SuiteError, match=r"was not ready after 0.1 s"):
+        results("RUN-01", implementation="tests.conformance.fake:stuck")
+
+
+def test_a_closed_worker_takes_no_cases() -> None:
+    request = {"implementation": FAKE, "checks": CHECKS, "faults": None, "timeout": 60.0, "deep": None}
+    worker = Worker(find(FAKE), request)
+    worker.close()
+
+    with pytest.raises(SuiteError, match="closed"):
+        worker.run(Case("RUN-01", 1))
 
 
 def test_a_child_that_cannot_start_breaks_the_suite_and_shows_why() -> None:

@@ -323,6 +323,20 @@ def test_a_tpu_strategy_is_built_where_there_are_cores_enough() -> None:
         assert 2 == world.strategy("TPU").num_replicas_in_sync
 
 
+def test_a_class_that_the_implementation_has_not_is_that_of_no_strategy() -> None:
+    class MirroredStrategy:
+        """A class of its own."""
+
+    tf = SimpleNamespace(distribute=SimpleNamespace(MirroredStrategy=MirroredStrategy))
+    world = World(fake, tf, load()["ATTR-03"], 2)
+
+    assert world.is_a(MirroredStrategy(), "TPUStrategy", "MirroredStrategy")
+    assert not world.is_a(MirroredStrategy(), "TPUStrategy", "OneDeviceStrategy")
+    simulator = find("simulator")
+    world = World(simulator, simulator.open(), load()["ATTR-03"], 2)
+    assert all(world.is_a(world.strategy(kind), "MirroredStrategy") for kind in ("Mirrored", "Mirrored.v1"))
+
+
 def test_pieces_are_those_of_the_implementation() -> None:
     assert [("GPU:0", 3)] == make(replace(fake, pieces=lambda tensor: [("GPU:0", tensor)])).pieces(3)
     with pytest.raises(Unsupported, match="logical device"):

@@ -1,17 +1,21 @@
 """On a cluster, strategies take virtual time, and their numbers are those of the algorithm."""
 
+import contextlib
 import subprocess
 import sys
 
 import jax
+import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
 
 import refdist as tf
 import simulator
+from simulator.clock import Clock
+from simulator.prediction import played
 from simulator.schedules import ALGORITHMS
-from simulator.values import play_values
+from simulator.values import value_on
 
 ctx = tf.distribute.get_replica_context
 STAR = simulator.Cluster.star(4, 12.5e9, 500e-9, simulator.DeviceKind("A100", 80e9, 1e12, 1e12))
@@ -68,7 +72,7 @@ def test_numbers_are_those_of_the_algorithm(operations, name):
         rows = np.random.default_rng(0).normal(size=(4, 37)).astype(ml_dtypes.bfloat16)
         result = strategy.run(lambda: ctx().all_reduce("sum", tf.constant(rows[ctx().replica_id_in_sync_group])))
 
-    expected = play_values(ALGORITHMS[name](4, 4), list(rows))[0]
+    expected = value_on(ALGORITHMS[name](4, 4), list(rows))
     for part in strategy.experimental_local_results(result):
         assert expected.tobytes() == np.asarray(part).tobytes()
 
@@ -264,3 +268,157 @@ def test_a_switch_that_adds_is_used_where_it_is_asked_for():
         assert 3e-3 + 2 * seconds < simulator.now() < 3e-3 + 2 * seconds + 1e-7
 
     assert [4.0] * 4 == [float(part[0]) for part in strategy.experimental_local_results(result)]
+
+
+def test_a_switch_that_adds_shows_in_traces():
+    with tf.using("simulator", cluster=STAR, algorithm="in_switch"), simulator.trace() as recording:
+        strategy = tf.distribute.MirroredStrategy()
+
+        def step():
+            simulator.busy(1e-6 * ctx().replica_id_in_sync_group)
+            return ctx().all_reduce("sum", tf.ones([1024]))
+
+        strategy.run(step)
+
+    spans = recording.trace().by_track()
+    assert ["busy", "wait", "in_switch"] == [span.name for span in spans["GPU:2"]]
+    assert ["busy", "in_switch"] == [span.name for span in spans["GPU:3"] if span.end_seconds > span.start_seconds]
+
+
+def test_a_copy_to_another_device_takes_a_message(strategy):
+    value = strategy.experimental_local_results(strategy.run(lambda: tf.zeros([1 << 18])))[1]
+    with tf.device("GPU:2"):
+        tf.identity(value)
+    clock = strategy.extended.backend.clock
+
+    seconds = 1e-6 + (1 << 20) / 12.5e9
+    assert [0, seconds, seconds, 0] == pytest.approx(clock.time)
+
+
+def test_what_jax_computes_at_once_takes_the_time_of_the_roofline(strategy):
+    x = np.ones((100, 200), np.float32)
+
+    def step():
+        product = jnp.asarray(x) @ jnp.ones((200, 300))
+        gradient = jax.grad(lambda w: (x @ w).sum())(jnp.ones((200, 300)))
+        return ctx().all_reduce("sum", product).sum() + jax.jit(jnp.sum)(gradient)
+
+    strategy.run(step)
+    clock = strategy.extended.backend.clock
+
+    # One product, and with its gradient two more: beside these there are only sums and copies.
+    products = 3 * 2 * 100 * 200 * 300 / 1e12
+    assert [pytest.approx(products, rel=0.1)] * 4 == clock.computing.tolist()
+    assert len(set(clock.computing.tolist())) == 1
+
+
+def test_computing_with_jax_on_other_devices_is_counted_there(strategy):
+    def step():
+        with tf.device("GPU:0"):
+            return jnp.ones((100, 100)) @ jnp.ones((100, 100))
+
+    strategy.run(step)
+    clock = strategy.extended.backend.clock
+
+    assert clock.computing[0] >= 4 * 2 * 100**3 / 1e12
+    assert [0.0] * 3 == clock.computing[1:].tolist()
+
+
+@pytest.mark.parametrize("replicas", [1, 4])
+def test_a_program_is_not_counted_twice(replicas):
+    with tf.using("simulator", cluster=STAR):
+        strategy = tf.distribute.MirroredStrategy([f"GPU:{index}" for index in range(replicas)])
+        staged = tf.function(lambda x: x @ x)
+        x = tf.ones([100, 100])
+        strategy.run(lambda: staged(x))
+        clock = strategy.extended.backend.clock
+
+    assert 2 * 100**3 / 1e12 <= clock.computing[0] < 1.2 * 2 * 100**3 / 1e12
+
+
+@pytest.mark.parametrize("overlapping", [False, True])
+def test_in_the_background_a_program_exchanges_what_is_ready_while_it_computes_the_rest(strategy, overlapping):
+    def replica(x):
+        early = ctx().all_reduce("sum", x @ x)
+        late = x
+        for _ in range(6):
+            late = late @ x
+        return early + late  # needs both
+
+    x = strategy.run(lambda: tf.ones([512, 512]))
+    step = tf.function(replica)
+    strategy.run(step, args=(x,))
+    before = simulator.now()
+    with simulator.overlap() if overlapping else contextlib.nullcontext():
+        strategy.run(step, args=(x,))
+    spent = simulator.now() - before
+
+    product = 2 * 512**3 / 1e12
+    exchange = simulator.predict_all_reduce(STAR, 4 * 512 * 512, "ring").seconds
+    assert 0.4 * product < exchange < 6 * product  # so that it shows
+    expected = 7 * product if overlapping else 7 * product + exchange
+    assert expected == pytest.approx(spent, rel=0.05)
+
+
+def test_work_that_needs_an_exchange_waits_for_it_in_the_background_too(strategy):
+    def replica(x):
+        return ctx().all_reduce("sum", x) @ x
+
+    x = strategy.run(lambda: tf.ones([512, 512]))
+    step = tf.function(replica)
+    strategy.run(step, args=(x,))
+    before = simulator.now()
+    with simulator.overlap():
+        strategy.run(step, args=(x,))
+
+    product = 2 * 512**3 / 1e12
+    exchange = simulator.predict_all_reduce(STAR, 4 * 512 * 512, "ring").seconds
+    assert product + exchange == pytest.approx(simulator.now() - before, rel=0.05)
+
+
+def test_a_wider_accumulation_is_a_choice_of_the_cluster():
+    values = [256.0, 1.0, 1.0, 1.0]
+
+    def step():
+        return ctx().all_reduce("sum", tf.constant([values[ctx().replica_id_in_sync_group]], tf.bfloat16))
+
+    results = []
+    for accumulate in (None, "float32", np.float64, tf.float32):
+        with tf.using("simulator", cluster=STAR, accumulate=accumulate):
+            strategy = tf.distribute.MirroredStrategy()
+            results.append([float(part[0]) for part in strategy.experimental_local_results(strategy.run(step))])
+
+    assert [[256.0] * 4, [260.0] * 4, [260.0] * 4, [260.0] * 4] == results  # 259 rounds to 260
+
+
+def test_a_wider_accumulation_leaves_integers_alone():
+    with tf.using("simulator", cluster=STAR, accumulate="float32"):
+        strategy = tf.distribute.MirroredStrategy()
+        large = strategy.run(lambda: ctx().all_reduce("sum", tf.constant(2**60 + 1, tf.int64)))
+
+    assert [4 * (2**60 + 1)] * 4 == [int(part) for part in strategy.experimental_local_results(large)]
+
+
+def test_how_to_add_up_is_asked_of_a_cluster_only():
+    for wrong in ("int32", "float16", "nothing", 3):
+        with pytest.raises(ValueError, match="expected float32 or float64"):
+            tf.use("simulator", cluster=STAR, accumulate=wrong)
+    for option in ({"accumulate": "float32"}, {"algorithm": "ring"}):
+        with pytest.raises(TypeError, match="without a cluster"):
+            tf.use("simulator", gpus=2, **option)
+
+
+def test_auto_looks_at_the_devices_that_take_part():
+    hosts = simulator.Cluster.hosts(4, 4, 400e9, 1e-6, 10e9, 10e-6)
+    clock = Clock(hosts, [f"GPU:{index}" for index in range(16)])
+    best = {}
+    for places in (range(4), range(0, 16, 4), range(16)):
+        host = 4 if len(places) == 16 else len(places)
+        times = {
+            name: played(hosts, ALGORITHMS[name](len(places), host), 1 << 22, devices=np.array(places)).seconds
+            for name in ALGORITHMS
+        }
+        best[len(places), places.step] = min(times, key=times.get)
+        assert clock.fastest(places, 1 << 22) == best[len(places), places.step]
+
+    assert len(set(best.values())) > 1

@@ -59,3 +59,22 @@ def test_memory_without_end_is_not_counted():
         tf.distribute.MirroredStrategy()
         with pytest.raises(RuntimeError, match="without end"):
             simulator.memory_report()
+
+
+def test_a_compiled_program_needs_room_for_what_it_keeps_between_its_steps(strategy):
+    with strategy.scope():
+        total = tf.Variable(0.0)
+
+    def replica(x):
+        first, second = x * 2.0, x @ x  # both are needed until the end
+        total.assign_add(tf.distribute.get_replica_context().all_reduce("mean", (first * second).sum()))
+
+    step = tf.function(replica)
+    strategy.run(step, args=(strategy.run(lambda: tf.ones([200, 200])),))  # three of 160 kB
+    assert 200 * 200 * 2 * 200.0 == float(total)
+    assert strategy.extended.backend.memory.peak(0) >= 3 * 160_000
+    large = strategy.run(lambda: tf.ones([400, 400]))  # of 640 kB
+
+    with pytest.raises(simulator.OutOfMemory, match=r"GPU:0 was to hold .* more, made at a compiled program"):
+        strategy.run(step, args=(large,))
+    assert 200 * 200 * 2 * 200.0 == float(total)  # nothing was written

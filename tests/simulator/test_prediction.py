@@ -1,6 +1,8 @@
 """Predicted times agree with SimGrid, with closed forms, and with an independent clock."""
 
 import csv
+import dataclasses
+import json
 import math
 import pathlib
 
@@ -9,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as generators
 
-from simulator import Cluster, predict_all_reduce
-from simulator.prediction import by_message, in_step
-from simulator.schedules import ALGORITHMS, ring
+from simulator import Cluster, predict_all_reduce, presets
+from simulator.prediction import arrivals, by_message, in_step, played
+from simulator.schedules import ALGORITHMS, all_to_one, ring
 
 BANDWIDTH, LATENCY = 12.5e9, 500e-9
 TABLE = pathlib.Path(__file__).parent.parent / "fixtures" / "simgrid.csv"
@@ -46,6 +48,28 @@ def test_every_prediction_of_simgrid_is_met(name):
 
         assert float(row["predicted_microseconds"]) == pytest.approx(found.seconds * 1e6, rel=1e-5), row
         assert int(row["transfers"]) == found.transfers
+
+
+TOPOLOGIES = list(csv.DictReader((TABLE.parent / "simgrid_topologies.csv").read_text().splitlines()))
+
+
+@pytest.mark.parametrize("kind", sorted({row["cluster"] for row in TOPOLOGIES}))
+def test_on_other_topologies_every_device_is_done_when_simgrid_says(kind):
+    """The file beside the table says how SimGrid made it; a torus, a fat tree and a star there have SimGrid's own routes."""
+    for row in [row for row in TOPOLOGIES if row["cluster"] == kind]:
+        arguments, chosen, begin, ends = (json.loads(row[name]) for name in ("arguments", "devices", "begin", "ends"))
+        made = (getattr(Cluster, kind, None) or getattr(presets, kind))(*arguments)
+        cluster = dataclasses.replace(made, sharing=row["sharing"])
+        devices = np.array(chosen or range(cluster.device_count))
+        schedule = ALGORITHMS[row["algorithm"]](devices.size, devices.size if chosen else cluster.host_size)
+        payload, ready = float(row["bytes"]), np.array(begin or [0.0] * devices.size)
+
+        found = arrivals(cluster, schedule, payload, devices, ready)[1]
+
+        assert ends == pytest.approx(found.tolist(), rel=1e-9, abs=0), row
+        if not begin:
+            quick = played(cluster, schedule, payload, devices=devices).seconds
+            assert max(ends) == pytest.approx(quick, rel=1e-9, abs=0), row
 
 
 CLOSED = {
@@ -97,6 +121,20 @@ def test_the_fast_path_gives_what_the_general_engine_gives(make, devices, algori
     assert slow.seconds >= links.max(initial=0.0) * (1 - 1e-9)
 
 
+def test_a_shorter_route_gets_more_where_latencies_count():
+    links = [("near", "switch", 1e12, 1e-6), ("far", "switch", 1e12, 3e-6), ("switch", "sink", 1e9, 0.0)]
+    equal = Cluster.of_links(["sink", "near", "far"], links)
+    weighted = dataclasses.replace(equal, sharing="latency")
+    gather = all_to_one(3)
+
+    # Both share the last link: half each, or three quarters for the one and a quarter for the other.
+    for cluster, near in ((equal, 1e-6 + 2e-6 + 2 * (1e-3 - 2e-6)), (weighted, 3e-6 + (1e-3 - 2e-6) / 0.75)):
+        ends = arrivals(cluster, gather, 1e6, np.arange(3), np.zeros(3))[1]
+
+        assert near == pytest.approx(ends[1], rel=1e-12)
+        assert 1e-6 + 2e-3 == pytest.approx(ends[2], rel=1e-12)
+
+
 def test_auto_is_the_fastest():
     for payload in (64, 1 << 20, 1 << 30):
         cluster = Cluster.hosts(4, 8, 450e9, 1e-6, 50e9, 5e-6)
@@ -125,8 +163,11 @@ def test_what_cannot_be_predicted_is_refused():
     cluster = Cluster.star(2, 1e9, 1e-6)
     with pytest.raises(ValueError, match="expected auto or one of"):
         predict_all_reduce(cluster, 1, "fastest")
-    with pytest.raises(ValueError, match="at least 0"):
-        predict_all_reduce(cluster, -1, "ring")
+    for size in (-1, math.nan, math.inf, "many"):
+        with pytest.raises(ValueError, match="at least 0"):
+            predict_all_reduce(cluster, size, "ring")
+    with pytest.raises(TypeError, match=r"expected a simulator\.Cluster"):
+        predict_all_reduce(8, 1, "ring")
 
 
 def test_a_switch_that_adds_needs_one_way_up_and_down():

@@ -7,9 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as generators
 
 from simulator.schedules import ALGORITHMS
-from simulator.values import play_values
+from simulator.values import value_on
 
 DTYPES = ["float32", "float64", "float16", "int32", "int64", "uint8", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn]
+
+
+def play_values(schedule, arrays, op="sum", accumulate=None):
+    """What every device has at the end."""
+    return [value_on(schedule, arrays, device=device, op=op, accumulate=accumulate) for device in range(len(arrays))]
+
+
 ADD = {"sum": lambda a, b: a + b, "min": min, "max": max}
 
 
@@ -89,6 +96,7 @@ def test_what_does_not_fit_is_refused():
 
 
 def test_many_devices_with_one_number_need_little():
-    results = play_values(ALGORITHMS["ring"](2000, 2000), [np.float32([i]) for i in range(2000)])
+    schedule, rows = ALGORITHMS["ring"](2000, 2000), [np.float32([i]) for i in range(2000)]
 
-    assert sum(range(2000)) == results[0][0] == results[-1][0]
+    for device in (0, 1000, 1999):
+        assert sum(range(2000)) == value_on(schedule, rows, device=device)[0]

@@ -13,7 +13,7 @@ import numpy as np
 
 from refdist.backend import Tensors
 from refdist.backends.jax.layout import constrained, sharding
-from refdist.backends.jax.staged import MeshCompiler
+from refdist.backends.jax.mesh import MeshCompiler
 from refdist.backends.jax.tracing import staging, tracing
 from refdist.device import Device, resolve
 from refdist.enums import ReduceOp
@@ -114,14 +114,15 @@ class JaxBackend:
         return tuple((self._names[shard.device], np.array(shard.data)) for shard in tensor.addressable_shards)
 
     def for_task(self, job: str, task: int, tasks: int) -> "JaxBackend":
-        share = len(self._real) // tasks
+        own = [(name, device) for name, device in self._real.items() if name.beside(next(iter(self._real)))]
+        share = len(own) // tasks
         if share == 0:
             raise ValueError(
-                f"{tasks} workers were to share {len(self._real)} devices of JAX; expected at least one for each. Ask for more: "
+                f"{tasks} workers were to share {len(own)} devices of JAX; expected at least one for each. Ask for more: "
                 f'refdist.use("jax", cpus={tasks}).'
             )
         clone = copy.copy(self)
-        real = list(self._real.items())[task % tasks * share :][:share]
+        real = own[task % tasks * share :][:share]
         kinds = [name.kind for name, _ in real]
         names = [Device(f"{kind}:{kinds[:index].count(kind)}").at(job, task) for index, kind in enumerate(kinds)]
         clone._real = dict(zip(names, (device for _, device in real), strict=True))
@@ -129,6 +130,13 @@ class JaxBackend:
         clone._home = real[0][1]
         clone.__dict__.pop("default_strategy", None)
         return clone
+
+    def connect(self, devices: Sequence[Device]) -> None:
+        own = [name for name in self._real if name.beside(next(iter(self._real)))]
+        for device in devices:
+            # Tasks share the devices of this machine, which keep their own names: an array does not know for whom it lies there.
+            kind = [name for name in own if name.kind == device.kind] or own
+            self._real.setdefault(device, self._real[kind[device.task % len(kind)]])
 
     def require_exact(self, value: Any) -> None:
         """Raise where JAX would silently cut a value to 32 bits."""

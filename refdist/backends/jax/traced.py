@@ -83,6 +83,9 @@ class TracedBackend:
     def for_task(self, job: str, task: int, tasks: int) -> "TracedBackend":
         raise AssertionError("workers are not made while a program is traced")
 
+    def connect(self, devices: Sequence[Device]) -> None:
+        raise AssertionError("a cluster is not made while a program is traced")
+
     def tracing(self) -> bool:
         return False
 

@@ -4,9 +4,10 @@ import itertools
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import jax
-from jax._src.core import extend_axis_env_nd  # pyright: ignore
+from jax._src.core import extend_axis_env_nd, set_current_trace  # pyright: ignore
 from jax.extend.core import get_opaque_trace_state  # pyright: ignore
 
 
@@ -19,7 +20,7 @@ _NUMBERS = itertools.count()
 
 # Traces are open in one thread, so a new thread knows what it looks like outside of them.
 with ThreadPoolExecutor(1) as _executor:
-    _OUTSIDE = _executor.submit(trace_state).result()
+    _OUTSIDE = [_executor.submit(trace_state).result()]
 
 
 @contextmanager
@@ -31,7 +32,13 @@ def renewed() -> Generator[None]:
 
 def tracing() -> bool:
     """Say whether the code runs inside jit, grad, vmap, scan or the like."""
-    return bool(trace_state() != _OUTSIDE)
+    return trace_state() not in _OUTSIDE
+
+
+def treat_as_outside(trace: Any) -> None:
+    """Take what happens in a trace for computed at once."""
+    with set_current_trace(trace):
+        _OUTSIDE.append(trace_state())
 
 
 def staging() -> bool:

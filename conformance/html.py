@@ -1,0 +1,79 @@
+"""The rendering of a report as one HTML file that needs nothing else: no network, no fonts, no JavaScript to be read."""
+
+import base64
+import hashlib
+from importlib import resources
+from typing import Any
+
+from conformance import catalogue
+from conformance.page import SIGNS, Page
+from conformance.printable import printable
+from conformance.report import Report
+from conformance.results import Status
+from conformance.terminal import SHOWN
+
+MEANINGS = {
+    Status.PASS: "The behavior is kept.",
+    Status.FAIL: "The behavior is not kept.",
+    Status.ERROR: "The check stopped at an exception that it did not expect.",
+    Status.TIMEOUT: "The check did not end in time.",
+    Status.CRASH: "The process died.",
+    Status.NOT_RUN: "Left out, because a behavior that it needs is not kept.",
+    Status.DIVERGES: "Not kept, and the implementation says so and why.",
+    Status.XFAIL: "Not kept, and the file of expected failures says so and why.",
+    Status.UNSUPPORTED: "Nothing can be said: there is no check, or the implementation has not what it needs.",
+    Status.SKIP: "Nothing can be said: the file of skipped checks says not to run it, and why.",
+}
+# The details are hidden before they are there, which makes the page appear in a third of the time; if the script after
+# them breaks, it is the page without scripts again.
+FIRST_SCRIPT = """
+document.documentElement.classList.add("js");
+addEventListener("error", () => document.documentElement.classList.remove("js"));
+"""
+BROKEN_SHOWN = 8
+"""How many broken behaviors of an implementation are listed at the top; the others are folded away."""
+
+
+def render(report: Report) -> str:
+    """Write the report as an HTML document; the same report gives the same bytes."""
+    # Late, because only this rendering needs it.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("conformance", "templates"),
+        autoescape=True,
+        finalize=_finalized,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = _packaged("report.js")
+    return environment.get_template("report.html.jinja").render(
+        report=report,
+        page=Page(report),
+        meanings=[(status, MEANINGS[status]) for status in SHOWN],
+        gravity={status: place for place, status in enumerate(Status)},
+        signs=SIGNS,
+        levels=catalogue.LEVELS,
+        catalogued=len(catalogue.load()),
+        broken_shown=BROKEN_SHOWN,
+        style=_packaged("report.css"),
+        first_script=FIRST_SCRIPT,
+        script=script,
+        # A detail that got past the escaping could still run no scripts but these.
+        allowed_scripts=f"{_source_hash(FIRST_SCRIPT)} {_source_hash(script)}",
+    )
+
+
+def _finalized(value: Any) -> Any:
+    """Make every text printable, whoever wrote it; numbers, and what is HTML already, stay."""
+    return printable(value) if type(value) is str else value
+
+
+def _source_hash(script: str) -> str:
+    """Return what a content security policy calls a script."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _packaged(name: str) -> str:
+    return (resources.files("conformance") / "templates" / name).read_text(encoding="utf-8")

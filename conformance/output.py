@@ -1,0 +1,62 @@
+"""What the commands say: their output, their complaints, their progress, and their exit codes."""
+
+import contextlib
+import os
+import pathlib
+import sys
+from collections.abc import Callable, Generator
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from conformance.results import Case
+
+USAGE, BROKEN, NOTHING, INTERRUPTED = 2, 3, 5, 130
+EXIT_CODES = """exit codes: 0 all that was checked conforms, 1 something does not, 2 wrong usage,
+3 the suite broke or an implementation crashed, 5 nothing was checked,
+130 interrupted"""
+FAULT_EXIT_CODES = """exit codes: 0 all faults are caught, 1 one is missed, 2 wrong usage, 3 the suite broke,
+5 nothing was proved, 130 interrupted"""
+
+
+@contextlib.contextmanager
+def progress(stream: TextIO) -> Generator[tuple[Callable[[str, Case], None], Callable[[], None]]]:
+    """Show on a terminal how many cases are done and which is running; yield what to call at start and end of one."""
+    columns = (SpinnerColumn(), TextColumn("{task.completed} done, {task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(file=stream), transient=True, disable=not stream.isatty()) as shown:
+        task = shown.add_task("starting", total=None)
+
+        def started(implementation: str, case: Case) -> None:
+            shown.update(task, description=f"{implementation}: {case}")
+
+        def finished() -> None:
+            shown.advance(task)
+
+        yield started, finished
+
+
+def write(text: str) -> None:
+    """Print to standard output, and be content if its reader has gone."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        print(text.encode(encoding, "replace").decode(encoding), end="", flush=True)
+    except BrokenPipeError:
+        # Otherwise Python tries to write the rest once more when it ends, and complains.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def complain(text: str) -> None:
+    """Print to the error output, under the name of the suite."""
+    print(f"conformance: {text}", file=sys.stderr)
+
+
+def save(path: pathlib.Path, text: str) -> None:
+    """Write a file of text."""
+    path.write_text(text, encoding="utf-8")
+
+
+def nothing_selected(why: str | None = None) -> int:
+    """Say so, and return the exit code for it."""
+    complain(f"{why or 'nothing is selected; expected at least one behavior'}. `python -m conformance list` shows all.")
+    return NOTHING

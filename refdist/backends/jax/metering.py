@@ -1,0 +1,56 @@
+"""Operations of JAX that a replica calls at once, counted as they happen."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+from jax._src.core import EvalTrace, set_current_trace  # pyright: ignore
+
+from refdist.backends.jax.costs import cost_of_call
+from refdist.backends.jax.tracing import tracing, treat_as_outside
+
+Charge = Callable[[float, float, str], None]
+"""Takes the operations, the bytes and the name of what was computed."""
+
+
+class _Meter(EvalTrace):
+    """Computes as JAX does outside of every trace, and says what that was.
+
+    There is one of it, because programs that JAX has compiled are kept for the trace in which they were first called.
+    """
+
+    charge: Charge | None = None
+
+    def process_primitive(self, primitive: Any, args: Any, params: Any, /) -> Any:
+        results = super().process_primitive(primitive, args, params)
+        charge = self.charge
+        if charge is not None:
+            outputs = results if primitive.multiple_results else [results]
+            flops, moved = cost_of_call(
+                primitive, [jax.typeof(x) for x in args], [jax.typeof(x) for x in outputs], params
+            )
+            charge(flops, moved, _name(primitive, params))
+        return results
+
+
+_METER = _Meter()
+treat_as_outside(_METER)
+
+
+@contextmanager
+def metered(charge: Charge) -> Generator[None]:
+    """Be told, in a block, of everything that JAX computes at once; in the middle of a trace nothing is."""
+    if tracing():
+        yield
+        return
+    before, _METER.charge = _METER.charge, charge
+    try:
+        with set_current_trace(_METER):
+            yield
+    finally:
+        _METER.charge = before
+
+
+def _name(primitive: Any, params: Any) -> str:
+    return str(params.get("name", primitive.name))

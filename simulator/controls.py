@@ -1,0 +1,155 @@
+"""What a program asks of the simulator beside the documented API: the time, more work, reports and recordings."""
+
+import math
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from refdist.backend import current
+from refdist.context import backend as backend_here
+from refdist.device import PLACEMENT
+from simulator.backend import SimulatorBackend
+from simulator.clock import Clock
+from simulator.ledger import Ledger
+from simulator.traces import Trace
+
+
+def memory_report() -> str:
+    """What each device of the cluster holds now, and held at most, as text."""
+    backend, _ = _with_clock("memory_report()")
+    if backend.memory is None:
+        raise RuntimeError(
+            "memory_report() was asked of a cluster whose devices have memory without end; expected a DeviceKind with "
+            "memory_bytes. Use one of simulator.presets, or give the cluster a kind."
+        )
+    return backend.memory.report()
+
+
+def _with_clock(what: str) -> tuple[SimulatorBackend, Clock]:
+    backend = backend_here()
+    if not isinstance(backend, SimulatorBackend) or backend.clock is None:
+        raise RuntimeError(
+            f"{what} was asked of the backend {backend.name!r} without a cluster; expected a simulator that keeps time. Choose it "
+            f'with refdist.use("simulator", cluster=simulator.Cluster.star(...)).'
+        )
+    return backend, backend.clock
+
+
+def now() -> float:
+    """The virtual time in seconds: that of the device that is furthest on.
+
+    >>> import refdist as tf
+    >>> with tf.using("simulator", cluster=tf.simulator.Cluster.star(4, 12.5e9, 500e-9)):
+    ...     strategy = tf.distribute.MirroredStrategy()
+    ...     def step():
+    ...         busy(1e-3 * (tf.distribute.get_replica_context().replica_id_in_sync_group + 1))
+    ...         return tf.distribute.get_replica_context().all_reduce("sum", tf.zeros([1024]))
+    ...     _ = strategy.run(step)
+    ...     round(now() * 1e3, 3)
+    4.006
+    """
+    return _with_clock("now()")[1].now()
+
+
+def busy(seconds: float, name: str = "busy") -> None:
+    """Let the device of the replica that the code is in, or of the surrounding device scope, work for some time."""
+    if not (isinstance(seconds, (int, float)) and math.isfinite(seconds) and seconds >= 0):
+        raise ValueError(f"busy() got {seconds!r}; expected a number of seconds of at least 0. Give the time it takes.")
+    backend, _ = _with_clock("busy()")
+    device = PLACEMENT.get()
+    if device is None:
+        raise RuntimeError(
+            "busy() was called where no device is chosen; expected a replica, or a tf.device block. Call it in the function that "
+            "strategy.run runs."
+        )
+    backend.charge(float(seconds), name, device)
+
+
+def report() -> str:
+    """How long each device has computed, communicated and waited so far, as text."""
+    return _with_clock("report()")[1].report()
+
+
+@contextmanager
+def overlap() -> Generator[None]:
+    """Let devices go on computing in a block while their collectives are under way; at its end they wait for them.
+
+    >>> import refdist as tf
+    >>> def step():
+    ...     tf.distribute.get_replica_context().all_reduce("sum", tf.zeros([1 << 20]))
+    ...     busy(1e-3)
+    >>> with tf.using("simulator", cluster=tf.simulator.Cluster.star(4, 12.5e9, 500e-9)):
+    ...     strategy = tf.distribute.MirroredStrategy()
+    ...     with overlap():
+    ...         strategy.run(step)
+    ...     round(now() * 1e3, 3)
+    1.0
+    """
+    _, clock = _with_clock("overlap()")
+    before, clock.overlaps = clock.overlaps, True
+    try:
+        yield
+    finally:
+        clock.overlaps = before
+        if not before:
+            clock.catch_up()
+
+
+class Recording:
+    """What devices did during a block of code."""
+
+    def __init__(self) -> None:
+        self.parts: list[Trace] = []
+
+    def trace(self) -> Trace:
+        """All of it so far."""
+        spans = tuple(span for part in self.parts for span in part.spans)
+        return Trace(spans, tuple(arrow for part in self.parts for arrow in part.arrows))
+
+    def save(self, path: str) -> None:
+        """Write it to a file: .json or .json.gz for Perfetto, .svg for a picture."""
+        self.trace().save(path)
+
+
+@contextmanager
+def trace() -> Generator[Recording]:
+    """Record, in a block, what each device and each link of the cluster does.
+
+    >>> import refdist as tf
+    >>> with tf.using("simulator", cluster=tf.simulator.Cluster.star(2, 12.5e9, 500e-9)), trace() as recording:
+    ...     strategy = tf.distribute.MirroredStrategy()
+    ...     _ = strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("sum", tf.zeros([1024])))
+    >>> recording.trace()
+    <Trace of 14 spans and 4 arrows on 6 tracks>
+    """
+    _, clock = _with_clock("trace()")
+    recording = Recording()
+    before, clock.recorded = clock.recorded, recording.parts
+    try:
+        yield recording
+    finally:
+        clock.recorded = before
+
+
+@contextmanager
+def ledger() -> Generator[Ledger]:
+    """Record, in a block, which replica gets which sample in which step of the distributed data of the simulator in use.
+
+    >>> import refdist as tf
+    >>> with tf.using("simulator", gpus=2), ledger() as record:
+    ...     strategy = tf.distribute.MirroredStrategy()
+    ...     for batch in strategy.experimental_distribute_dataset(tf.data.Dataset.range(6).batch(4)):
+    ...         pass
+    >>> [(one.step, one.replica, one.samples) for one in record.deliveries]
+    [(0, 0, range(0, 2)), (0, 1, range(2, 4)), (1, 0, range(4, 6)), (1, 1, range(6, 6))]
+    """
+    backend = current()
+    if not isinstance(backend, SimulatorBackend):
+        raise TypeError(
+            f"ledger() was asked of the backend {backend.name!r}; expected the simulator. Choose it with "
+            f'refdist.use("simulator", ...).'
+        )
+    before, backend.ledger = backend.ledger, Ledger()
+    try:
+        yield backend.ledger
+    finally:
+        backend.ledger = before

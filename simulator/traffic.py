@@ -1,0 +1,78 @@
+"""What the event loop over messages knows, as tuples of plain arrays."""
+
+from typing import Any, NamedTuple
+
+
+class Sent(NamedTuple):
+    """Of each message: the devices that send it and get it, its bytes, and which route it takes."""
+
+    source: Any
+    target: Any
+    size: Any
+    route: Any
+
+
+class Routes(NamedTuple):
+    """Where the links of each route begin, the links, its seconds, and how much of a shared link it gets compared with others."""
+
+    start: Any
+    links: Any
+    latency: Any
+    weight: Any
+
+
+class Own(NamedTuple):
+    """The messages of each device, sent or received, in the order of its steps; in which step; and where they begin."""
+
+    message: Any
+    step: Any
+    start: Any
+
+
+class Progress(NamedTuple):
+    """How far devices have come."""
+
+    done: Any  # when each had all messages of its last step
+    at: Any  # where the messages of its next step are
+    pending: Any  # how many of the present step have not arrived
+    coming: Any  # devices that enter a step now
+    met: Any  # of each message, how many of its two devices have come
+
+
+class Slots(NamedTuple):
+    """Messages under way, each in a slot, and a heap of the slots by the times of their next events."""
+
+    message: Any
+    flowing: Any
+    left: Any  # bytes still to come
+    rate: Any
+    since: Any  # when `left` was true
+    due: Any  # its next event
+    heap: Any
+    place: Any  # of each slot in the heap
+    free: Any  # as many as the heap is short of being full
+
+
+class Users(NamedTuple):
+    """Of each link, the messages that flow through it: a doubly linked list of nodes, `hops` for each slot."""
+
+    hops: Any
+    head: Any
+    after: Any
+    ahead: Any
+    touched: Any  # links whose messages have changed
+    is_touched: Any
+
+
+class Near(NamedTuple):
+    """The links and slots that have to do with each other, and how they share bandwidth."""
+
+    links: Any
+    slots: Any
+    seen_link: Any  # the turn in which a link was looked at last
+    seen_slot: Any
+    bandwidth: Any
+    spare: Any
+    users: Any  # how many messages of a link have no new rate yet
+    load: Any  # their weights together
+    rate: Any  # the new rate of each slot
