@@ -40,7 +40,8 @@ def run_case(implementation: Implementation, check: Check, replicas: int) -> Res
 def missing_features(implementation: Implementation, check: Check) -> str | None:
     """Say what the check needs and the implementation has not, or None."""
     missing = sorted(check.needs - implementation.features)
-    return f"needs {', '.join(missing)}" if missing else None
+    hints = [implementation.installable[name] for name in missing if name in implementation.installable]
+    return f"needs {', '.join(missing)}{''.join(f': {hint}' for hint in hints)}" if missing else None
 
 
 def run_with_fault(implementation: Implementation, check: Check, replicas: int, fault: Fault) -> Result:

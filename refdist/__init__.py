@@ -99,4 +99,6 @@ def __getattr__(name: str) -> Any:
     # The two other packages have common words for names, so they are reached from here too; loaded when asked for.
     if name in ("simulator", "conformance"):
         return importlib.import_module(name)
+    if name in ("estimator", "keras"):
+        return importlib.import_module("refdist.keras_hooks").opened(name)
     raise AttributeError(f"module 'refdist' has no attribute {name!r}")

@@ -10,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parent.parent
 PACKAGES = ("refdist", "simulator", "conformance")
 FILES = sorted(path.relative_to(ROOT).as_posix() for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-HEAVY = ("jax", "numba", "simulator", "tensorflow", "conformance")
+HEAVY = ("jax", "keras", "numba", "simulator", "tensorflow", "conformance")
 
 SEAM = {"simulator/backend.py", "simulator/timed.py", "simulator/controls.py"}
 
@@ -33,8 +33,8 @@ LAYERS = [
     {"surface_v1", "signatures", "trace", "each_replica", "staged"},
     {"program"},
     {"function"},
-    {"coordinator", "ops", "module", "storage", "train", "saved_model", "config", "io", "random"},
-    {"distribute", "compat", "tpu"},
+    {"coordinator", "ops", "module", "storage", "train", "saved_model", "config", "io", "random", "estimator"},
+    {"distribute", "compat", "tpu", "keras_hooks"},
 ]
 
 
@@ -129,6 +129,7 @@ PARTS = {
         + ("distribute/coordinator.py", "distribute/partitioners.py"),
         400,
     ),
+    "keras": (("keras_hooks/", "estimator.py"), 420),
     "core": (("",), 3550),
 }
 

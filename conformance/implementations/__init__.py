@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from importlib import metadata
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -45,9 +46,13 @@ FEATURES_BUILT = frozenset(
         "tpu",
         "logical_devices",
         "parameter_server",
+        "keras" if find_spec("keras") else "core",
     }
 )
 """What refdist has on all its backends."""
+
+INSTALLABLE = MappingProxyType({"keras": "pip install 'refdist[keras]'"})
+"""How to get the features that refdist has with further packages only."""
 
 KINDS_BUILT = LOCAL_KINDS | {"TPU", "ParameterServer"}
 """The kinds of strategy that refdist has on all its backends, and that one program can use by itself."""
@@ -108,6 +113,8 @@ class Implementation:
     """The reason why a behavior is not kept, by id, or by id and replica count: "RUN-03@2"."""
     parallel: bool = True
     """Whether several processes can use it at the same time."""
+    installable: Mapping[str, str] = field(default_factory=_no_variables)
+    """How to get features that are not there because a package is missing."""
     environment: Mapping[str, str] = field(default_factory=_no_variables)
     """What the process that runs the checks needs in its environment."""
     isolate: bool = False

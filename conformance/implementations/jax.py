@@ -5,7 +5,15 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.expectations import Unsupported
-from conformance.implementations import FEATURES_BUILT, KINDS_BUILT, Implementation, pieces_of, run_workers, stages_of
+from conformance.implementations import (
+    FEATURES_BUILT,
+    INSTALLABLE,
+    KINDS_BUILT,
+    Implementation,
+    pieces_of,
+    run_workers,
+    stages_of,
+)
 
 
 def _open() -> Any:
@@ -31,6 +39,7 @@ jax = Implementation(
     open=_open,
     kinds=KINDS_BUILT,
     features=FEATURES_BUILT,
+    installable=INSTALLABLE,
     gpus=0,
     cpus=8,
     tpus=16,

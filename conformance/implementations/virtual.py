@@ -5,7 +5,15 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from conformance.implementations import FEATURES_BUILT, KINDS_BUILT, Implementation, pieces_of, run_workers, stages_of
+from conformance.implementations import (
+    FEATURES_BUILT,
+    INSTALLABLE,
+    KINDS_BUILT,
+    Implementation,
+    pieces_of,
+    run_workers,
+    stages_of,
+)
 
 
 def virtual(backend: str) -> Implementation:
@@ -28,6 +36,7 @@ def virtual(backend: str) -> Implementation:
         open=open,
         kinds=KINDS_BUILT,
         features=FEATURES_BUILT,
+        installable=INSTALLABLE,
         tpus=16,
         machine=machine,
         stages=stages_of,

@@ -1,0 +1,79 @@
+"""Keras is loaded when it is asked for, and what is missing or wrong is said plainly."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import refdist as tf
+
+
+def output(program, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def test_keras_itself_is_reached_from_refdist():
+    assert tf.keras is sys.modules["keras"]
+    assert tf.keras is tf.keras
+
+
+def test_without_keras_the_error_says_how_to_get_it():
+    text = output("import sys; sys.modules['keras'] = None\nimport refdist\nrefdist.keras")
+
+    assert "ImportError: tf.keras" in text
+    assert "pip install 'refdist[keras]'" in text
+
+
+def test_another_backend_of_keras_is_refused():
+    text = output("import refdist\nrefdist.keras", KERAS_BACKEND="numpy")
+
+    assert "RuntimeError: tf.keras was asked for, and Keras runs on numpy; expected its JAX backend" in text
+
+
+def test_without_keras_the_suite_says_what_it_needs():
+    program = """
+import sys
+sys.modules["keras"] = None
+from conformance.case import run_case
+from conformance.checks import checks
+from conformance.implementations import find
+
+for name in ("host", "simulator", "jax"):
+    result = run_case(find(name), checks()["KERAS-01"], 2)
+    print(result.status.name, result.detail)
+"""
+
+    assert "UNSUPPORTED needs keras: pip install 'refdist[keras]'\n" * 3 == output(program)
+
+
+def test_models_that_are_older_than_the_hooks_train_too():
+    program = """
+import keras, numpy
+
+model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+import refdist as tf
+tf.keras.Sequential
+model.compile(optimizer="sgd", loss="mse")
+model.fit(numpy.ones((4, 1)), numpy.ones((4, 1)), verbose=0)
+print(model.distribute_strategy, type(model.trainable_variables[0].value).__name__)
+"""
+
+    assert "<DefaultStrategy on CPU:0> Variable\n" == output(program, KERAS_BACKEND="jax")
+
+
+@pytest.mark.parametrize("wrong", ["mirrored", object()])
+def test_an_estimator_takes_strategies_only(wrong):
+    with pytest.raises(TypeError, match="expected a strategy"):
+        tf.estimator.RunConfig(train_distribute=wrong)
+
+
+def test_the_configuration_of_an_estimator_keeps_both_strategies():
+    strategy = tf.distribute.get_strategy()
+    config = tf.estimator.RunConfig(train_distribute=strategy, eval_distribute=strategy)
+
+    assert strategy is config.train_distribute is config.eval_distribute
+    assert tf.estimator.RunConfig().train_distribute is None
