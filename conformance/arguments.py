@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance import last
-from conformance.commands import faults, listing, run, xfails
+from conformance.commands import diff, faults, listing, run, xfails
+from conformance.comparing import DEFAULT
 from conformance.implementations import GROUP, NAMES
 from conformance.output import EXIT_CODES, FAULT_EXIT_CODES
 from conformance.proofs import FAULTS
@@ -25,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands; each sets the function that does it."""
     top = argparse.ArgumentParser("python -m conformance", description=DESCRIPTION)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    for add in (_run, _faults, _list, _show, _update_xfails):
+    for add in (_run, _diff, _faults, _list, _show, _update_xfails):
         add(commands)
     return top
 
@@ -54,6 +55,17 @@ def _run(commands: Commands) -> None:
     parser.add_argument("--xfail", type=pathlib.Path, metavar="FILE", help=expected)
     parser.add_argument("--skip", type=pathlib.Path, metavar="FILE", help=f"what is not to be run, a file {declared}")
     parser.add_argument("-v", "--verbose", action="store_true", help="one row for each behavior")
+
+
+def _diff(commands: Commands) -> None:
+    parser = _add(commands, "diff", "show in which behaviors two reports differ, and why", diff.command, [_selecting()])
+    comparable = (
+        "a report file (FILE#NAME if it has several implementations), recorded:tensorflow, or an implementation"
+    )
+    for name, default in zip(("one", "other"), DEFAULT, strict=True):
+        parser.add_argument(
+            name, nargs="?", default=default, help=f"{comparable}, which is then run (default: {default})"
+        )
 
 
 def _faults(commands: Commands) -> None:

@@ -19,6 +19,7 @@ from conformance import last
 from conformance.case import run_case, run_with_fault
 from conformance.checks import Check
 from conformance.implementations import find, locate
+from conformance.isolation import apart
 
 
 def main() -> None:
@@ -39,8 +40,8 @@ def main() -> None:
     faults = locate(request["faults"], FunctionType)() if request["faults"] else {}
     implementation.open()
     tell("ready")
-    for line in requests:
-        case = json.loads(line)
+
+    def run(case: Mapping[str, Any]) -> None:
         # Shows where a check hangs; the worker ends the process a moment later.
         faulthandler.dump_traceback_later(request["timeout"])
         check, replicas = checks[case["id"]], case["replicas"]
@@ -50,6 +51,12 @@ def main() -> None:
             result = run_case(implementation, check, replicas)
         faulthandler.cancel_dump_traceback_later()
         tell("done", result=result.to_dict())
+
+    for line in requests:
+        if implementation.isolate:
+            apart(run, json.loads(line))
+        else:
+            run(json.loads(line))
 
 
 def _checks(request: Mapping[str, Any]) -> Mapping[str, Check]:

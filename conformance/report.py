@@ -160,7 +160,7 @@ def _selection(values: Mapping[str, Any]) -> Selection:
 def versions() -> dict[str, str]:
     """Return the versions of Python and of those packages that are installed here."""
     found = {"python": platform.python_version()}
-    for package in ("refdist", "numpy", "jax", "tensorflow"):
+    for package in ("refdist", "numpy", "jax", "tensorflow", "tensorflow-cpu"):
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

@@ -91,6 +91,14 @@ class World(Expectations):
         job, replica, task, kind, index = match.groups()
         return f"/job:{job or 'localhost'}/replica:{replica or 0}/task:{task or 0}/device:{kind.upper()}:{index}"
 
+    def has(self, kind: str) -> bool:
+        """Tell whether a strategy of this kind can be built here."""
+        return kind in self._kinds()
+
+    def tpus(self, count: int) -> None:
+        """Require that the machine has this many TPU cores."""
+        self._cores(count)
+
     def gpus(self, count: int) -> None:
         """Require that the machine has this many GPUs."""
         if self._gpus < count:
@@ -109,11 +117,23 @@ class World(Expectations):
             finally:
                 self._gpus, self._cpus, self._tpus = before
 
-    def workers(self, count: int, program: Callable[[Any, int], Any], *, replicas: int = 1) -> list[Any]:
-        """Run `program(strategy, index)` on each worker of a multi-worker strategy, and return what each returned."""
+    def workers(
+        self,
+        count: int,
+        program: Callable[[Any, int], Any],
+        *,
+        replicas: int = 1,
+        build: Callable[[], Any] | None = None,
+    ) -> list[Any]:
+        """Run `program(strategy, index)` on each worker of a multi-worker strategy, and return what each returned.
+
+        The workers may be processes of their own, so that only what they return is seen outside; and a worker may
+        have to wait for the others where its strategy is built, so that each builds one, before all else.
+        """
         if self._implementation.workers is None:
             raise Unsupported("cannot run several workers")
-        return self._implementation.workers(count, replicas, program)
+        make = build or self.tf.distribute.MultiWorkerMirroredStrategy
+        return self._implementation.workers(count, replicas, lambda index: program(make(), index))
 
     def stages(self, distributed: Any) -> list[str]:
         """Return what was done to a dataset to distribute it, such as ["rebatch", "prefetch(2)"], where that is known."""

@@ -19,18 +19,24 @@ CLUSTER = {"worker": ["localhost:12345", "localhost:23456"], "ps": ["localhost:3
 def multi_worker_strategies_have_a_resolver(world: World) -> None:
     resolver = world.tf.distribute.cluster_resolver.ClusterResolver
 
-    def program(strategy: Any, index: int) -> list[bool]:
-        found = [one.cluster_resolver for one in (strategy, *(kind() for kind in _multi_worker_kinds(world)))]
-        return [isinstance(one, resolver) for one in found]
+    given: list[Any] = []
 
-    for count in (2, 3):
-        for index, found in enumerate(world.workers(count, program)):
-            world.true(all(found), f"each strategy of worker {index} of {count} has a ClusterResolver: {found}")
+    def program(strategy: Any, _: int) -> tuple[bool, bool]:
+        own = strategy.cluster_resolver
+        return isinstance(own, resolver), any(own is one for one in given) and own is strategy.cluster_resolver
+
     for kind in _multi_worker_kinds(world):
-        given = _simple_resolver(world, CLUSTER, "worker", 1)
-        strategy = kind(cluster_resolver=given)
-        for _ in range(2):
-            world.same(given, strategy.cluster_resolver, f"the resolver given to {kind.__name__}")
+
+        def with_resolver(kind: Any = kind) -> Any:
+            given.append(world.tf.distribute.cluster_resolver.TFConfigClusterResolver())
+            return kind(cluster_resolver=given[-1])
+
+        for index, (is_one, _) in enumerate(world.workers(3, program, build=kind)):
+            world.true(is_one, f"{kind.__name__} of worker {index} has a ClusterResolver")
+        for index, (_, is_given) in enumerate(world.workers(2, program, build=with_resolver)):
+            world.true(is_given, f"{kind.__name__} of worker {index} has the resolver that it was given")
+    if not world.has("TPU"):
+        return
     for kind in (world.tf.distribute.TPUStrategy, world.tf.distribute.experimental.TPUStrategy):
         given = world.tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
         world.same(given, kind(given).cluster_resolver, f"the resolver given to {kind.__name__}")
@@ -101,13 +107,9 @@ def multi_worker_strategies_document_which_resolver_they_return(world: World) ->
 @check("CLUSTER-06", replicas=(1,), needs=("multi_worker",))
 def a_strategy_without_arguments_reads_tf_config(world: World) -> None:
     for kind in _multi_worker_kinds(world):
-        with _no_tf_config():
-            alone = kind().num_replicas_in_sync
-        for index in (0, 1):
-            with _tf_config(CLUSTER, "worker", index):
-                strategy = kind()
-            _expect_task(world, strategy.cluster_resolver, CLUSTER, "worker", index)
-            world.equal(2 * alone, strategy.num_replicas_in_sync, "replicas of both workers")
+        for index, (cluster, told, count) in enumerate(world.workers(2, _told, build=kind)):
+            world.equal([cluster, "worker", index], told, "cluster, task type and task id")
+            world.equal(2, count, "replicas of both workers")
 
 
 @check("CLUSTER-07", replicas=(1,))
@@ -134,36 +136,31 @@ def tf_config_is_json_with_a_cluster_and_a_task(world: World) -> None:
 @check("CLUSTER-08", replicas=(1,), needs=("multi_worker",))
 def the_task_type_chooses_the_branch_of_the_example(world: World) -> None:
     distribute = world.tf.distribute
-    with _tf_config(CLUSTER, "worker", 0):
-        strategy = distribute.experimental.MultiWorkerMirroredStrategy()
-        ran: list[str] = []
-        if strategy.cluster_resolver.task_type == "worker":
-            ran.append("the block of workers")
-        elif strategy.cluster_resolver.task_type == "ps":
-            ran.append("the block of parameter servers")
 
-        world.equal(["the block of workers"], ran)
-    with _tf_config(CLUSTER, "ps", 0):
-        world.equal("ps", distribute.cluster_resolver.TFConfigClusterResolver().task_type)
+    def program(strategy: Any, _: int) -> str:
+        if strategy.cluster_resolver.task_type == "worker":
+            return "the block of workers"
+        if strategy.cluster_resolver.task_type == "ps":
+            return "the block of parameter servers"
+        return "no block"
+
+    ran = world.workers(2, program, build=distribute.experimental.MultiWorkerMirroredStrategy)
+    world.equal(["the block of workers"] * 2, ran)
+    for job in ("worker", "ps"):
+        with _tf_config(CLUSTER, job, 0):
+            world.equal(job, distribute.cluster_resolver.TFConfigClusterResolver().task_type)
 
 
 @check("CLUSTER-09", replicas=(1,), needs=("multi_worker",))
 def the_resolver_tells_cluster_task_type_and_task_id(world: World) -> None:
-    def program(strategy: Any, index: int) -> tuple[Any, ...]:
-        resolver = strategy.cluster_resolver
-        own = json.loads(os.environ["TF_CONFIG"])["cluster"]
-        return own, resolver.cluster_spec().as_dict(), resolver.task_type, resolver.task_id
-
-    for index, (own, *told) in enumerate(world.workers(3, program)):
-        world.equal(3, len(own["worker"]), "workers of the cluster")
-        world.equal([own, "worker", index], told, f"worker {index}")
+    for index, (cluster, told, _) in enumerate(world.workers(3, _told)):
+        world.equal(3, len(cluster["worker"]), "workers of the cluster")
+        world.equal([cluster, "worker", index], told, f"worker {index}")
     with _tf_config(CLUSTER, "worker", 0):
-        _expect_task(world, world.tf.distribute.MultiWorkerMirroredStrategy().cluster_resolver, CLUSTER, "worker", 0)
+        _expect_task(world, world.tf.distribute.cluster_resolver.TFConfigClusterResolver(), CLUSTER, "worker", 0)
     with_chief = {"chief": ["localhost:12345"], "worker": ["localhost:23456", "localhost:34567"]}
     for job, index in (("chief", 0), ("worker", 0), ("worker", 1)):
-        given = _simple_resolver(world, with_chief, job, index)
-        strategy = world.tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver=given)
-        _expect_task(world, strategy.cluster_resolver, with_chief, job, index)
+        _expect_task(world, _simple_resolver(world, with_chief, job, index), with_chief, job, index)
 
 
 def _multi_worker_kinds(world: World) -> list[Any]:
@@ -174,6 +171,14 @@ def _multi_worker_kinds(world: World) -> list[Any]:
         tf.distribute.experimental.MultiWorkerMirroredStrategy,
         tf.compat.v1.distribute.experimental.MultiWorkerMirroredStrategy,
     ]
+
+
+def _told(strategy: Any, _: int) -> tuple[Any, list[Any], int]:
+    """Return the cluster of TF_CONFIG, what a strategy tells of cluster and task, and how many replicas it has."""
+    resolver = strategy.cluster_resolver
+    cluster = json.loads(os.environ["TF_CONFIG"])["cluster"]
+    told = [resolver.cluster_spec().as_dict(), resolver.task_type, resolver.task_id]
+    return cluster, told, strategy.num_replicas_in_sync
 
 
 def _simple_resolver(world: World, cluster: Mapping[str, Any], job: str | None, index: int | None) -> Any:

@@ -100,6 +100,7 @@ def logits_and_labels_are_shared_by_all_logical_devices(world: World) -> None:
 @check("LOGICAL-21", replicas=(4,), needs=NEEDS)
 def the_calls_of_the_set_up_fit_together(world: World) -> None:
     tf, resolvers = world.tf, world.tf.distribute.cluster_resolver
+    world.tpus(8)
     resolver = resolvers.TPUClusterResolver(tpu="")
     world.true(isinstance(resolver, resolvers.ClusterResolver), "the resolver is a ClusterResolver")
     tf.config.experimental_connect_to_cluster(resolver)
@@ -135,6 +136,7 @@ def a_computation_shape_may_have_three_entries(world: World) -> None:
 @check("LOGICAL-24", replicas=(1,), needs=NEEDS)
 def the_newer_spelling_takes_an_experimental_device_assignment(world: World) -> None:
     tf = world.tf
+    world.tpus(8)
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
     assignment = _assignment(world, [1, 1, 1, 2], 4, 2)
     strategy = tf.distribute.TPUStrategy(resolver, experimental_device_assignment=assignment)
@@ -149,6 +151,7 @@ def the_newer_spelling_takes_an_experimental_device_assignment(world: World) -> 
 @check("LOGICAL-25", replicas=(1,), needs=NEEDS)
 def the_older_spelling_takes_a_device_assignment(world: World) -> None:
     tf = world.tf
+    world.tpus(8)
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
     strategy = tf.distribute.experimental.TPUStrategy(
         resolver, device_assignment=_assignment(world, [1, 1, 1, 2], 4, 2)
@@ -187,6 +190,7 @@ def annotations_are_made_inside_the_step(world: World) -> None:
 
 def _assignment(world: World, shape: list[int], replicas: int, logical: int) -> Any:
     """Build a device assignment, and expect it to have these counts."""
+    world.tpus(replicas * logical)
     experimental = world.tf.tpu.experimental
     topology = experimental.initialize_tpu_system(world.tf.distribute.cluster_resolver.TPUClusterResolver(tpu=""))
     build, refusal, assignment = experimental.DeviceAssignment.build, "", None

@@ -142,8 +142,16 @@ def a_replica_without_data_gets_the_last_example_again(plant: Plant) -> None:
 
 
 @fault("DATASET-38")
-def scalars_are_noticed_only_when_they_are_cut(plant: Plant) -> None:
-    plant.replace(distributed, "_require_batch", lambda rank: None)
+def single_examples_go_to_the_replicas_in_turn(plant: Plant) -> None:
+    def wrapper(original: Callable[..., Any]) -> Any:
+        def distribute(self: StrategyBase, dataset: Any, options: Any = None) -> Any:
+            if dataset.element_spec.shape:
+                return original(self, dataset, options)
+            return self.distribute_datasets_from_function(lambda _: dataset)
+
+        return distribute
+
+    plant.wrap(StrategyBase, "experimental_distribute_dataset", wrapper)
 
 
 @fault("DATASET-41")

@@ -68,14 +68,9 @@ def pieces_of(tensor: Any) -> list[tuple[str, Any]]:
     return list(importlib.import_module("refdist").logical_pieces(tensor))
 
 
-def run_workers(count: int, program: Callable[[Any, int], Any]) -> list[Any]:
-    """Run a program on each worker of refdist's multi-worker strategy, all in this process."""
-    refdist = importlib.import_module("refdist")
-
-    def worker(index: int) -> Any:
-        return program(refdist.distribute.MultiWorkerMirroredStrategy(), index)
-
-    return refdist.cluster.run_workers(worker, count)
+def run_workers(count: int, program: Callable[[int], Any]) -> list[Any]:
+    """Run a program on each worker of a cluster of refdist, all in this process."""
+    return importlib.import_module("refdist").cluster.run_workers(program, count)
 
 
 def _no_variables() -> Mapping[str, str]:
@@ -108,8 +103,8 @@ class Implementation:
     why_no_machine: str = "the devices cannot be chosen"
     device: Callable[[Any], str] = _attribute
     """Returns the full device string of a tensor or a variable."""
-    workers: Callable[[int, int, Callable[[Any, int], Any]], list[Any]] | None = None
-    """Takes counts of workers and of replicas on each, and a program, and runs the program on each worker."""
+    workers: Callable[[int, int, Callable[[int], Any]], list[Any]] | None = None
+    """Takes counts of workers and of replicas on each, and a program, which it runs on each worker, with its number."""
     stages: Callable[[Any], list[str]] | None = None
     """Returns what was done to a dataset to distribute it."""
     pieces: Callable[[Any], list[tuple[str, Any]]] | None = None
@@ -122,6 +117,8 @@ class Implementation:
     """How to get features that are not there because a package is missing."""
     environment: Mapping[str, str] = field(default_factory=_no_variables)
     """What the process that runs the checks needs in its environment."""
+    isolate: bool = False
+    """Whether each case needs a process of its own: a fork of the one that has opened the implementation."""
 
     @property
     def accelerator(self) -> str:
@@ -141,7 +138,7 @@ class UnknownName(UsageError, LookupError):
     """There is no implementation, area or behavior of this name."""
 
 
-NAMES = ("host", "simulator", "jax")
+NAMES = ("host", "simulator", "jax", "tensorflow")
 
 
 GROUP = "refdist.implementations"

@@ -28,7 +28,7 @@ def _device(value: Any) -> str:
     return named if isinstance(named, str) else importlib.import_module("refdist").device_name(value)
 
 
-def _workers(count: int, replicas: int, program: Callable[[Any, int], Any]) -> list[Any]:
+def _workers(count: int, replicas: int, program: Callable[[int], Any]) -> list[Any]:
     if replicas > 1:
         raise Unsupported("needs several GPUs on each worker")
     return run_workers(count, program)

@@ -27,7 +27,7 @@ def virtual(backend: str) -> Implementation:
     def machine(gpus: int, cpus: int, tpus: int) -> AbstractContextManager[Any]:
         return importlib.import_module("refdist").using(backend, gpus=gpus, cpus=cpus, tpus=tpus)
 
-    def workers(count: int, replicas: int, program: Callable[[Any, int], Any]) -> list[Any]:
+    def workers(count: int, replicas: int, program: Callable[[int], Any]) -> list[Any]:
         with machine(replicas, 1, 0):
             return run_workers(count, program)
 

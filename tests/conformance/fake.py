@@ -83,6 +83,7 @@ fake = Implementation(
     machine=_machine,
     divergences={"RUN-06": "it is declared", "RUN-07": "it is declared", "RUN-08@2": "it is declared"},
 )
+isolated = replace(fake, name="isolated", isolate=True)
 other = Implementation(name="other", open=_open, kinds=frozenset({"Default"}), features=frozenset(), gpus=0, cpus=8)
 
 
@@ -145,6 +146,14 @@ def _fails_with_two(world: World) -> None:
     world.true(world.replicas != 2, "any count but two")
 
 
+_cases_of_this_process: list[int] = []
+
+
+def _is_the_first_of_its_process(world: World) -> None:
+    _cases_of_this_process.append(world.replicas)
+    world.equal([world.replicas], _cases_of_this_process)
+
+
 def _check(id: str, function: CheckFunction, *needs: str) -> Check:
     return Check(id, (1, 2, 3), frozenset(needs), function)
 
@@ -164,6 +173,7 @@ def checks() -> Mapping[str, Check]:
         _check("RUN-10", _passes, "data", "function"),
         _check("RUN-11", _is_killed),
         _check("RUN-13", _cancels_the_run),
+        _check("RUN-14", _is_the_first_of_its_process),
     ]
     return {check.id: check for check in found}
 

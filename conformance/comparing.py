@@ -1,0 +1,165 @@
+"""Compares two reports, behavior by behavior: `python -m conformance diff`."""
+
+import pathlib
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from conformance.catalogue import Behavior
+from conformance.implementations import UnknownName, find
+from conformance.output import progress
+from conformance.recorded import recorded
+from conformance.report import Report, versions
+from conformance.results import Result, Status
+from conformance.runner import Job, run
+from conformance.selection import Selection
+from conformance.terminal import COLOURS
+
+DEFAULT = ("simulator", "recorded:tensorflow")
+"""What is compared if nothing is named."""
+RECORD = "recorded:"
+ABSENT = "absent"
+
+Statuses = tuple[Status | None, Status | None]
+"""What each side found."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One implementation in one report."""
+
+    label: str
+    report: Report
+    implementation: str
+
+    def status(self, id: str) -> Status | None:
+        """Return the status of a behavior, None where the report does not have it."""
+        return self.report.statuses.get((id, self.implementation))
+
+    def reason(self, id: str) -> str:
+        """Return why a behavior has its status, and with which replica counts if it has a better one with others."""
+        cases = self.report.cases(id, self.implementation)
+        found = [case for case in cases if case.status is self.status(id)]
+        if not found or not found[0].detail:
+            return ""
+        better = [case for case in cases if case not in found and case.status is not Status.UNSUPPORTED]
+        counts = ", ".join(str(case.replicas) for case in found)
+        return f"{found[0].detail} (replicas {counts})" if better else found[0].detail
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Behaviors in which two sides differ, in the same way and for the same reasons."""
+
+    behaviors: tuple[Behavior, ...]
+    statuses: Statuses
+    reasons: tuple[str, str]
+
+
+def side(name: str, behaviors: Sequence[Behavior]) -> Side:
+    """Return what a name stands for: recorded:NAME, a file of a report, or an implementation, which is run now.
+
+    Of a file that has several implementations, FILE#IMPLEMENTATION chooses one.
+    """
+    path, _, chosen = name.partition("#")
+    if name.startswith(RECORD):
+        report, known = recorded(name.removeprefix(RECORD)), ""
+    elif pathlib.Path(path).is_file():
+        report, known = _read(path), chosen
+    else:
+        report, known = _run_now(find(name).name, behaviors), ""
+    found = report.implementations
+    if known not in found and (known or len(found) != 1):
+        raise UnknownName(
+            f"got {name!r}, a report of {', '.join(found) or 'nothing'}; expected one implementation. "
+            f"Name one of them after the file: {path}#NAME."
+        )
+    return Side(name, report, known or found[0])
+
+
+def _read(path: str) -> Report:
+    try:
+        return Report.from_json(pathlib.Path(path).read_text(encoding="utf-8"))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise UnknownName(
+            f"got {path!r}, which is no report ({error}); expected what `python -m conformance run --json FILE` writes. "
+            f"Run the suite again, or name another file."
+        ) from error
+
+
+def _run_now(implementation: str, behaviors: Sequence[Behavior]) -> Report:
+    """Run the checks of these behaviors on an implementation."""
+    start = time.monotonic()
+    job = Job(implementation, tuple(behavior.id for behavior in behaviors))
+    found: list[Result] = []
+    with progress(sys.stderr) as (started, finished), closing(run(job, started)) as results:
+        for result in results:
+            found.append(result)
+            finished()
+    return Report(tuple(found), time.monotonic() - start, Selection((implementation,)), versions())
+
+
+def differences(one: Side, other: Side, behaviors: Sequence[Behavior]) -> list[Difference]:
+    """Return where two sides differ: behaviors with equal statuses and reasons together, in their order."""
+    groups: dict[tuple[Statuses, tuple[str, str]], list[Behavior]] = {}
+    for behavior in behaviors:
+        statuses = one.status(behavior.id), other.status(behavior.id)
+        if statuses[0] is not statuses[1]:
+            reasons = one.reason(behavior.id), other.reason(behavior.id)
+            groups.setdefault((statuses, reasons), []).append(behavior)
+    return [Difference(tuple(group), *key) for key, group in groups.items()]
+
+
+def render(one: Side, other: Side, behaviors: Sequence[Behavior], console: Console) -> str:
+    """Write the differences of two sides for the width and the colours of a console."""
+    with console.capture() as capture:
+        for text in _parts(one, other, behaviors):
+            console.print(text)
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+
+
+def _parts(one: Side, other: Side, behaviors: Sequence[Behavior]) -> Iterator[Text | Padding]:
+    """Yield the differences under a heading for each pair of statuses, then the totals."""
+    found = differences(one, other, behaviors)
+    pairs = sorted({difference.statuses for difference in found}, key=_gravity)
+    for pair in pairs:
+        group = [difference for difference in found if difference.statuses == pair]
+        count = sum(len(difference.behaviors) for difference in group)
+        heading = Text(f"{one.label} ").append_text(_word(pair[0])).append(f", {other.label} ")
+        yield heading.append_text(_word(pair[1])).append(f": {count} behavior{'s' * (count > 1)}")
+        for difference in group:
+            yield from _shown(difference, one, other)
+        yield Text()
+    differing = sum(len(difference.behaviors) for difference in found)
+    for each in (one, other):
+        totals = Counter(each.status(behavior.id) for behavior in behaviors)
+        counts = ", ".join(f"{totals[status]} {status.value}" for status in Status if totals[status])
+        yield Text(f"{each.label}: {counts}")
+    yield Text(f"They differ in {differing} of {len(behaviors)} behaviors.")
+
+
+def _shown(difference: Difference, one: Side, other: Side) -> Iterator[Text | Padding]:
+    """Yield the behaviors of a difference, one line each, and below them what each side says about them."""
+    for behavior in difference.behaviors:
+        yield Padding(Text(f"{behavior.id}  {behavior.title}"), (0, 0, 0, 2))
+    for each, reason in zip((one, other), difference.reasons, strict=True):
+        if reason:
+            yield Padding(Text(f"{each.label}: {reason}", "dim"), (0, 0, 0, 6))
+
+
+def _word(status: Status | None) -> Text:
+    return Text(status.value, COLOURS[status]) if status else Text(ABSENT)
+
+
+def _gravity(pair: Statuses) -> tuple[list[int], list[int]]:
+    """Order pairs so that those with the gravest status stand first, and those that say nothing last."""
+    order = [*Status, None]
+    numbers = [order.index(status) for status in pair]
+    return sorted(numbers), numbers

@@ -1,0 +1,35 @@
+"""A case that is run apart leaves nothing behind, and its end is the end of the process that runs it."""
+
+import pytest
+
+from conformance.isolation import apart
+from conformance.results import Result
+from conformance.runner import Job, run
+
+
+def statuses(implementation: str, *ids: str, timeout: float = 60.0) -> list[str]:
+    job = Job(f"tests.conformance.fake:{implementation}", ids, timeout=timeout, checks="tests.conformance.fake:checks")
+    found: list[Result] = list(run(job))
+    return [result.status.name for result in found]
+
+
+def test_a_case_sees_what_the_case_before_it_has_left_unless_they_are_isolated() -> None:
+    assert ["PASS", "FAIL", "FAIL"] == statuses("fake", "RUN-14")
+    assert ["PASS", "PASS", "PASS"] == statuses("isolated", "RUN-14")
+
+
+@pytest.mark.parametrize("id", ["RUN-01", "RUN-02", "RUN-03", "RUN-04", "RUN-08", "RUN-11"])
+def test_isolation_changes_no_status(id: str) -> None:
+    assert statuses("fake", id) == statuses("isolated", id)
+
+
+def test_an_isolated_case_that_hangs_is_ended() -> None:
+    assert ["PASS", "TIMEOUT", "PASS"] == statuses("isolated", "RUN-05", timeout=1.0)
+
+
+def test_what_is_called_apart_does_not_change_this_process() -> None:
+    seen: list[int] = []
+
+    apart(seen.append, 1)
+
+    assert [] == seen
