@@ -2,7 +2,6 @@
 
 import pytest
 
-from conformance.isolation import apart
 from conformance.results import Result
 from conformance.runner import Job, run
 
@@ -25,11 +24,3 @@ def test_isolation_changes_no_status(id: str) -> None:
 
 def test_an_isolated_case_that_hangs_is_ended() -> None:
     assert ["PASS", "TIMEOUT", "PASS"] == statuses("isolated", "RUN-05", timeout=1.0)
-
-
-def test_what_is_called_apart_does_not_change_this_process() -> None:
-    seen: list[int] = []
-
-    apart(seen.append, 1)
-
-    assert [] == seen

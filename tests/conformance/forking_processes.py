@@ -8,6 +8,7 @@ import pytest
 
 from conformance.expectations import CheckFailed, Unsupported
 from conformance.implementations.processes import run_processes
+from conformance.isolation import apart
 
 SECONDS = 60.0
 
@@ -69,3 +70,11 @@ def test_a_worker_that_dies_is_named() -> None:
 
     with pytest.raises(CheckFailed, match="worker 0 died"):
         run_processes(1, program, SECONDS)
+
+
+def test_what_is_called_apart_does_not_change_this_process() -> None:
+    seen: list[int] = []
+
+    apart(seen.append, 1)
+
+    assert [] == seen
