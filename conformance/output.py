@@ -4,13 +4,14 @@ import contextlib
 import os
 import pathlib
 import sys
-from collections.abc import Callable, Generator
-from typing import TextIO
+from collections.abc import Callable, Generator, Iterable
+from typing import TextIO, TypeVar
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from conformance.results import Case
+from conformance.runner import Started, SuiteError
 
 USAGE, BROKEN, NOTHING, INTERRUPTED = 2, 3, 5, 130
 EXIT_CODES = """exit codes: 0 all that was checked conforms, 1 something does not, 2 wrong usage,
@@ -21,7 +22,7 @@ FAULT_EXIT_CODES = """exit codes: 0 all faults are caught, 1 one is missed, 2 wr
 
 
 @contextlib.contextmanager
-def progress(stream: TextIO) -> Generator[tuple[Callable[[str, Case], None], Callable[[], None]]]:
+def progress(stream: TextIO) -> Generator[tuple[Started, Callable[[], None]]]:
     """Show on a terminal how many cases are done and which is running; yield what to call at start and end of one."""
     columns = (SpinnerColumn(), TextColumn("{task.completed} done, {task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(file=stream), transient=True, disable=not stream.isatty()) as shown:
@@ -34,6 +35,29 @@ def progress(stream: TextIO) -> Generator[tuple[Callable[[str, Case], None], Cal
             shown.advance(task)
 
         yield started, finished
+
+
+Found = TypeVar("Found")
+
+
+def collected(runs: Iterable[Callable[[Started], Generator[Found]]]) -> tuple[list[Found], int]:
+    """Make runs with a line of progress; return what they found, and an exit code if they are not complete."""
+    found: list[Found] = []
+    code = 0
+    try:
+        with progress(sys.stderr) as (started, finished):
+            for run in runs:
+                try:
+                    with contextlib.closing(run(started)) as results:
+                        for result in results:
+                            found.append(result)
+                            finished()
+                except SuiteError as error:
+                    complain(str(error))
+                    code = BROKEN
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    return found, code
 
 
 def write(text: str) -> None:

@@ -1,17 +1,15 @@
 """`faults`: break an implementation one behavior at a time, and demand that its check fails."""
 
 import argparse
-import contextlib
-import sys
+import functools
 import textwrap
 import time
 
 from conformance import catalogue
 from conformance.implementations import find
-from conformance.output import BROKEN, INTERRUPTED, complain, nothing_selected, progress, save, write
+from conformance.output import collected, nothing_selected, save, write
 from conformance.proofs import Outcome, Proof, Proofs, gathered, missed, planted
-from conformance.results import Case, Result
-from conformance.runner import Job, SuiteError
+from conformance.runner import Job
 from conformance.selection import Selection
 
 
@@ -27,7 +25,7 @@ def command(options: argparse.Namespace) -> int:
         workers=options.n,
     )
     start = time.monotonic()
-    found, code = _played(job, options.others)
+    found, code = collected([functools.partial(planted, job, others=options.others)])
     proofs = Proofs(job.implementation, gathered(found), time.monotonic() - start, complete=code == 0)
     if options.json is not None:
         save(options.json, proofs.to_json() + "\n")
@@ -59,26 +57,6 @@ def render(proofs: Proofs, *, others: bool = False) -> str:
     if not proofs.complete:
         lines.append("The run was not completed; this is what was done.")
     return "".join(f"{line}\n" for line in lines)
-
-
-def _played(job: Job, others: str | None) -> tuple[list[tuple[Case, Result]], int]:
-    """Run with a line of progress; return what was found, and an exit code if the run is not complete."""
-    found: list[tuple[Case, Result]] = []
-    code = 0
-    try:
-        with (
-            progress(sys.stderr) as (started, finished),
-            contextlib.closing(planted(job, started, others=others)) as all,
-        ):
-            for pair in all:
-                found.append(pair)
-                finished()
-    except SuiteError as error:
-        complain(str(error))
-        code = BROKEN
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    return found, code
 
 
 def _details(proof: Proof) -> list[str]:

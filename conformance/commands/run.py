@@ -1,9 +1,8 @@
 """`run`: check implementations, and report who keeps which promise."""
 
 import argparse
-import contextlib
+import functools
 import importlib.util
-import sys
 import time
 from collections.abc import Iterable, Mapping
 from types import FunctionType
@@ -14,10 +13,10 @@ from conformance import badge, catalogue, declarations, html, junit, last, termi
 from conformance.checks import Check
 from conformance.declarations import Declarations
 from conformance.implementations import UsageError, find, locate
-from conformance.output import BROKEN, INTERRUPTED, complain, nothing_selected, progress, save, write
+from conformance.output import collected, complain, nothing_selected, save, write
 from conformance.report import Report, versions
 from conformance.results import Result
-from conformance.runner import Job, SuiteError, run
+from conformance.runner import Job, run
 from conformance.selection import Selection
 
 
@@ -49,22 +48,7 @@ def command(options: argparse.Namespace) -> int:
 
 def played(jobs: Iterable[Job]) -> tuple[list[Result], int]:
     """Run jobs with a line of progress; return what was found, and an exit code if the run is not complete."""
-    results: list[Result] = []
-    code = 0
-    try:
-        with progress(sys.stderr) as (started, finished):
-            for job in jobs:
-                try:
-                    with contextlib.closing(run(job, started)) as found:
-                        for result in found:
-                            results.append(result)
-                            finished()
-                except SuiteError as error:
-                    complain(str(error))
-                    code = BROKEN
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    return results, code
+    return collected(functools.partial(run, job) for job in jobs)
 
 
 def chosen(options: argparse.Namespace, earlier: Report | None = None) -> Selection:
