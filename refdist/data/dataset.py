@@ -68,7 +68,12 @@ class Dataset:
                 f"function itself, uncalled."
             )
         spec = output_signature
-        if spec is None and output_types is not None:
+        if spec is not None and (output_types is not None or output_shapes is not None):
+            raise TypeError(
+                "from_generator() got output_signature and output_types or output_shapes; expected one of the two. Leave out "
+                "the types and shapes."
+            )
+        if output_types is not None:
             shapes = output_shapes if output_shapes is not None else nest.map_structure(lambda _: None, output_types)
             spec = _specs(output_types, shapes)
         return Dataset(sources.Generated(generator, tuple(args), spec))
@@ -104,7 +109,9 @@ class Dataset:
         name: Any = None,
     ) -> "Dataset":
         """Call a function on each element; with several calls at a time the order is the same."""
-        parallel = 4 if num_parallel_calls == AUTOTUNE else int(num_parallel_calls or 1)
+        parallel = 4 if num_parallel_calls == AUTOTUNE else 1
+        if num_parallel_calls not in (None, AUTOTUNE):
+            parallel = _positive("map", "num_parallel_calls", num_parallel_calls)
         return Dataset(transforms.Map(self.stage, _function("map", map_func), parallel))
 
     def filter(self, predicate: Callable[..., Any], name: Any = None) -> "Dataset":
@@ -337,11 +344,4 @@ def _specs(types: Any, shapes: Any) -> Any:
         return {key: _specs(part, shapes[key]) for key, part in types.items()}
     if isinstance(types, (tuple, list)):
         return tuple(_specs(part, shape) for part, shape in zip(types, shapes, strict=True))
-    return _AnyShape((), types) if shapes is None else TensorSpec(tuple(shapes), types)
-
-
-class _AnyShape(TensorSpec):
-    """A spec of which only the dtype is known."""
-
-    def is_compatible_with(self, other: Any) -> bool:
-        return bool(self.dtype == other.dtype)
+    return sources.DtypeSpec((), types) if shapes is None else TensorSpec(tuple(shapes), types)

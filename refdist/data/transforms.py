@@ -20,6 +20,7 @@ from refdist.spec import TensorSpec, common, spec_of
 from refdist.tensor import Tensor, make
 
 _HOST = Device("CPU:0")
+_END: Any = object()
 
 
 def call(function: Callable[..., Any], element: Any) -> Any:
@@ -29,7 +30,9 @@ def call(function: Callable[..., Any], element: Any) -> Any:
 
 
 def plain(result: Any) -> Any:
-    """What a user's function returned, as a nest of arrays."""
+    """What a user's function returned, as a nest of arrays; a list of tensors is a tuple, as in TensorFlow."""
+    if isinstance(result, list) and any(hasattr(part, "shape") for part in result):
+        result = tuple(result)
     return element_of(nest.map_structure(lambda leaf: np.asarray(leaf) if isinstance(leaf, Tensor) else leaf, result))
 
 
@@ -69,13 +72,22 @@ class Map(Stage):
         futures = importlib.import_module("concurrent.futures")  # costs 10 ms, and is rarely needed
         with futures.ThreadPoolExecutor(self._parallel) as pool:
             waiting = collections.deque[Any]()
-            for index, element in enumerate(elements):
+            failure: Exception | None = None
+            for index in itertools.count():
+                try:
+                    element = next(elements, _END)
+                except Exception as error:
+                    failure = error  # it comes after the elements that were read before it
+                if failure is not None or element is _END:
+                    break
                 # In the context of the caller, so that the function sees the same strategy and backend.
                 waiting.append(pool.submit(contextvars.copy_context().run, self._mapped, index, element))
                 if len(waiting) >= self._parallel:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
+            if failure is not None:
+                raise failure
 
     def _tried(self) -> Any:
         """The spec of a result: tried on zeros twice, so that sizes that follow an unknown one show."""

@@ -121,6 +121,13 @@ def test_nests_are_kept_and_lists_are_arrays():
     )
 
 
+def test_a_list_of_tensors_is_a_tuple_and_a_list_of_numbers_an_array():
+    (tensors,) = Dataset.range(1).map(lambda x: [x, x + 1]).as_numpy_iterator()
+    (numbers,) = Dataset.range(1).map(lambda x: [5, 6]).as_numpy_iterator()
+
+    assert ((0, 1), [5, 6]) == (tensors, numbers.tolist())
+
+
 def test_zip_puts_elements_side_by_side_as_long_as_all_have_some():
     assert [(0, 5), (1, 6)] == [
         tuple(map(int, pair)) for pair in Dataset.zip((Dataset.range(2), Dataset.range(5, 9))).as_numpy_iterator()
@@ -202,6 +209,9 @@ def test_an_error_in_the_pipeline_names_the_element_and_those_before_are_deliver
         lambda: Dataset.range(5).shard(0, 0),
         lambda: Dataset.range(5).shard(2, 2),
         lambda: Dataset.range(5).shuffle(0),
+        lambda: Dataset.range(5).map(abs, num_parallel_calls=0),
+        lambda: Dataset.range(5).interleave(Dataset.from_tensors, cycle_length=0),
+        lambda: Dataset.range(5).interleave(Dataset.from_tensors, block_length=0),
         lambda: Dataset.range(0, 5, 0),
         lambda: Dataset.from_tensor_slices(3),
         lambda: Dataset.from_tensor_slices(([1, 2], [1])),
