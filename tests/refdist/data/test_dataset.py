@@ -146,6 +146,38 @@ def test_padded_batches_have_the_size_of_the_largest():
         plain(dataset.padded_batch(3, padded_shapes=[2]))
 
 
+def test_padding_fits_the_parts_of_an_element():
+    pairs = Dataset.range(1, 3).map(lambda n: (np.full(int(n), int(n)), {"s": np.array([b"a"] * int(n), dtype=object)}))
+    padded = pairs.padded_batch(2, padded_shapes=(3, {"s": [None]}), padding_values=(-1, {"s": "z"}))
+    ((numbers, texts),) = padded.as_numpy_iterator()
+
+    assert ([[1, -1, -1], [2, 2, -1]], [[b"a", b"z"], [b"a", b"a"]]) == (numbers.tolist(), texts["s"].tolist())
+    assert (2, 3) == Dataset.from_tensors(np.ones((2, 3))).padded_batch(2).element_spec.shape[1:]
+    assert (None, 4) == Dataset.from_tensors(np.ones(3)).padded_batch(2, padded_shapes=4).element_spec.shape
+
+
+PAIR = (np.arange(2), np.arange(2))
+
+
+@pytest.mark.parametrize(
+    ("elements", "arguments", "message"),
+    [
+        ([PAIR], {"padded_shapes": [3]}, "expected the same nest"),
+        ([{"a": np.ones(2)}], {"padded_shapes": {"b": [3]}}, "expected the same nest"),
+        ([PAIR], {"padding_values": (1, 2, 3)}, "expected the same nest"),
+        ([np.arange(2)], {"padded_shapes": [3, 3]}, "expected 1 sizes"),
+        ([np.arange(2)], {"padding_values": 1.5}, "becomes int64 without losing"),
+        ([np.arange(2), np.ones(2)], {}, "several dtypes"),
+        ([np.arange(2), np.zeros((2, 2), np.int64)], {}, "1, 2 dimensions"),
+        ([np.arange(2), PAIR], {}, "different structure"),
+    ],
+)
+def test_padding_that_does_not_fit_is_refused(elements, arguments, message):
+    dataset = Dataset.from_generator(lambda: iter(elements)).padded_batch(2, **arguments)
+    with pytest.raises((ValueError, TypeError), match=message):
+        plain(dataset)
+
+
 def test_the_source_cannot_be_changed_through_its_elements():
     array = np.zeros(4)
     dataset = Dataset.from_tensor_slices(array)
