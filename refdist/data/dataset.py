@@ -120,7 +120,7 @@ class Dataset:
 
     def flat_map(self, map_func: Callable[..., Any], name: Any = None) -> "Dataset":
         """Make a dataset of each element, and deliver them one after the other."""
-        return Dataset(transforms.Interleave(self.stage, _function("flat_map", map_func), 1, 1))
+        return Dataset(transforms.FlatMap(self.stage, _function("flat_map", map_func)))
 
     def interleave(
         self,
@@ -200,6 +200,10 @@ class Dataset:
 
     def concatenate(self, dataset: "Dataset", name: Any = None) -> "Dataset":
         """Deliver another dataset after this one."""
+        if not isinstance(dataset, Dataset):
+            raise TypeError(
+                f"concatenate() got a {type(dataset).__name__}; expected a Dataset. Make one, for example with range()."
+            )
         made = transforms.Concatenate(self.stage, dataset.stage)
         made.spec()  # raises where the two do not fit together
         return Dataset(made)
@@ -223,6 +227,10 @@ class Dataset:
 
     def with_options(self, options: Options, name: Any = None) -> "Dataset":
         """Tell the dataset how it is to be treated; what was said before stays, where this says nothing."""
+        if not isinstance(options, Options):
+            raise TypeError(
+                f"with_options() got a {type(options).__name__}; expected a tf.data.Options. Make one and set its attributes."
+            )
         return Dataset(transforms.WithOptions(self.stage, options.merged_into(self.options())))
 
     def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":

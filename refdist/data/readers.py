@@ -12,7 +12,7 @@ import numpy as np
 
 from refdist.data.dataset import Dataset
 from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Stage
-from refdist.data.transforms import Interleave
+from refdist.data.transforms import FlatMap
 from refdist.errors import DataLossError
 from refdist.records import TFRecordOptions, masked_checksum
 from refdist.spec import TensorSpec
@@ -120,7 +120,7 @@ def _reading(
     if not isinstance(filenames, Dataset):
         return Reader(name, _names(filenames), compression, records)
     # Names that are data themselves are read when they are wanted, and can be shared out among workers before that.
-    return Interleave(filenames.stage, lambda one: Dataset(Reader(name, _names(one), compression, records)), 1, 1)
+    return FlatMap(filenames.stage, lambda one: Dataset(Reader(name, _names(one), compression, records)))
 
 
 def _names(filenames: Any) -> list[str]:

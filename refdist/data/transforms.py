@@ -23,6 +23,15 @@ _HOST = Device("CPU:0")
 _END: Any = object()
 
 
+def called(method: str, function: Callable[..., Any], index: int, element: Any) -> Any:
+    """What a user's function says of an element; an error in it says which element that was."""
+    try:
+        return call(function, element)
+    except Exception as error:
+        error.add_note(f"raised in {method}() at element {index} of this pass")
+        raise
+
+
 def call(function: Callable[..., Any], element: Any) -> Any:
     """Call a user's function with an element, a tuple as several arguments; its tensors cannot be changed."""
     shown = nest.map_structure(lambda array: make(np.asarray(array), _HOST), element)
@@ -62,11 +71,7 @@ class Map(Stage):
                 yield self._mapped(index, element)
 
     def _mapped(self, index: int, element: Any) -> Any:
-        try:
-            return plain(call(self._function, element))
-        except Exception as error:
-            error.add_note(f"raised in map() at element {index} of this pass")
-            raise
+        return plain(called("map", self._function, index, element))
 
     def _ahead(self, elements: Iterator[Any]) -> Iterator[Any]:
         futures = importlib.import_module("concurrent.futures")  # costs 10 ms, and is rarely needed
@@ -108,33 +113,31 @@ class Filter(Stage):
         self._predicate = predicate
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        for element in self.inputs[0].elements(iteration):
-            if bool(call(self._predicate, element)):
+        for index, element in enumerate(self.inputs[0].elements(iteration)):
+            if bool(called("filter", self._predicate, index, element)):
                 yield element
 
     def cardinality(self) -> int:
-        total = self.inputs[0].cardinality()
-        return total if total in (0, INFINITE_CARDINALITY) else UNKNOWN_CARDINALITY
+        return UNKNOWN_CARDINALITY  # of data without end too: there may be few that are wanted
 
 
 class Interleave(Stage):
     """Makes a dataset of each element, and takes some elements of each in turn."""
 
-    name = "InterleaveDataset"
+    name, method = "InterleaveDataset", "interleave"
 
-    def __init__(self, stage: Stage, function: Callable[..., Any], cycle: int, block: int) -> None:
+    def __init__(self, stage: Stage, function: Callable[..., Any], cycle: int = 1, block: int = 1) -> None:
         super().__init__(stage)
         self._function, self._cycle, self._block = function, cycle, block
-        if cycle == 1:
-            self.name = "FlatMapDataset"
 
     def spec(self) -> Any:
         for element in self.inputs[0].elements(Iteration(peeking=True)):
-            return self._stage(element).spec()
-        return self._stage(nest.map_structure(lambda leaf: _zeros(leaf, 0), self.inputs[0].spec())).spec()
+            return self._stage(0, element).spec()
+        return self._stage(0, nest.map_structure(lambda leaf: _zeros(leaf, 0), self.inputs[0].spec())).spec()
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        coming = (self._stage(element).elements(iteration.inner()) for element in self.inputs[0].elements(iteration))
+        elements = enumerate(self.inputs[0].elements(iteration))
+        coming = (self._stage(*numbered).elements(iteration.inner()) for numbered in elements)
         # A slot that has run out is filled again when its turn comes.
         slots: list[Iterator[Any] | None] = [None] * self._cycle
         turn, empty, exhausted = 0, 0, False
@@ -154,14 +157,20 @@ class Interleave(Stage):
     def cardinality(self) -> int:
         return UNKNOWN_CARDINALITY
 
-    def _stage(self, element: Any) -> Stage:
-        made = call(self._function, element)
+    def _stage(self, index: int, element: Any) -> Stage:
+        made = called(self.method, self._function, index, element)
         if not hasattr(made, "stage"):
             raise TypeError(
-                f"The function given to flat_map() or interleave() returned a {type(made).__name__}; expected a Dataset. Wrap "
-                f"the result, for example with tf.data.Dataset.from_tensors()."
+                f"The function given to {self.method}() returned a {type(made).__name__} for element {index}; expected a Dataset. "
+                f"Wrap the result, for example with tf.data.Dataset.from_tensors()."
             )
         return made.stage
+
+
+class FlatMap(Interleave):
+    """Makes a dataset of each element, and delivers them one after the other."""
+
+    name, method = "FlatMapDataset", "flat_map"
 
 
 class Repeat(Stage):

@@ -203,6 +203,7 @@ def test_cardinality_and_length():
     assert 3 == len(Dataset.range(5).batch(2)) == int(Dataset.range(5).batch(2).cardinality())
     assert tf.data.INFINITE_CARDINALITY == int(Dataset.range(5).repeat().cardinality())
     assert tf.data.UNKNOWN_CARDINALITY == int(Dataset.range(5).filter(bool).cardinality())
+    assert tf.data.UNKNOWN_CARDINALITY == int(Dataset.range(5).repeat().filter(bool).cardinality())
     for endless in (Dataset.range(5).repeat(), Dataset.range(5).filter(bool)):
         with pytest.raises(TypeError, match="expected a finite one"):
             len(endless)
@@ -225,13 +226,27 @@ def test_a_generator_is_called_again_for_every_loop_and_checked():
         plain(wrong)
 
 
-def test_an_error_in_the_pipeline_names_the_element_and_those_before_are_delivered():
-    iterator = Dataset.range(5).map(lambda x: 1 // (int(x) - 2)).as_numpy_iterator()
-    assert [-1, -1] == [int(x) for x in itertools.islice(iterator, 2)]
+def failing(x):
+    return 1 // (int(x) - 2) or True
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset"),
+    [
+        ("map", Dataset.range(5).map(failing)),
+        ("map", Dataset.range(5).map(failing, num_parallel_calls=3)),
+        ("filter", Dataset.range(5).filter(failing)),
+        ("flat_map", Dataset.range(5).flat_map(lambda x: Dataset.from_tensors(failing(x)))),
+        ("interleave", Dataset.range(5).interleave(lambda x: Dataset.from_tensors(failing(x)), cycle_length=1)),
+    ],
+)
+def test_an_error_in_the_pipeline_names_the_element_and_those_before_are_delivered(name, dataset):
+    iterator = dataset.as_numpy_iterator()
+    assert 2 == len(list(itertools.islice(iterator, 2)))
     with pytest.raises(ZeroDivisionError) as raised:
         next(iterator)
 
-    assert ["raised in map() at element 2 of this pass"] == raised.value.__notes__
+    assert [f"raised in {name}() at element 2 of this pass"] == raised.value.__notes__
 
 
 @pytest.mark.parametrize(
@@ -267,6 +282,8 @@ def test_what_cannot_be_is_a_value_error(attempt):
         lambda: Dataset.range(5).map(3),
         lambda: Dataset.from_generator(iter([1])),
         lambda: Dataset.zip(3),
+        lambda: Dataset.range(5).concatenate(3),
+        lambda: Dataset.range(5).with_options(None),
         lambda: Dataset.range(5).apply(lambda d: 3),
         lambda: plain(Dataset.range(5).flat_map(lambda x: 3)),
     ],
