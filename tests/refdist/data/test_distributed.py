@@ -148,6 +148,14 @@ def test_pieces_stay_on_the_host_when_asked_to():
     assert {"CPU:0"} == {part.device[-5:] for part in element.values}
 
 
+def test_options_that_are_none_or_cannot_be_are_refused():
+    with pytest.raises(TypeError, match="with_options"):
+        mirrored(2).experimental_distribute_dataset(Dataset.range(4).batch(2), tf.data.Options())
+    each = tf.distribute.InputOptions(experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA)
+    with pytest.raises(NotImplementedError, match="PER_WORKER"):
+        mirrored(2).distribute_datasets_from_function(lambda given: Dataset.range(4).batch(2), each)
+
+
 @pytest.mark.parametrize(
     "loader", [[np.arange(4), np.arange(2)], (np.arange(4), np.arange(2)), lambda: iter([np.arange(4), np.arange(2)])]
 )
