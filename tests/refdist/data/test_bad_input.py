@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import refdist as tf
+from refdist.cluster import run_workers
 
 Dataset = tf.data.Dataset
 PAIR = (np.arange(2), np.arange(2))
@@ -65,3 +66,63 @@ def test_a_map_delivers_what_was_read_before_a_failure(parallel):
     with pytest.raises(KeyError) as raised:
         next(iterator)
     assert ["raised while element 3 of FlatMapDataset was made"] == raised.value.__notes__
+
+
+def delivered_on_workers(make, workers=2):
+    """What each worker of a failing program got before the failure, and the failure."""
+    got = [[] for _ in range(workers)]
+
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        distributed = strategy.experimental_distribute_dataset(make(index))
+        for element in distributed:
+            got[index] += np.asarray(element).tolist()
+
+    with tf.using("simulator", gpus=1), pytest.raises(Exception) as raised:
+        run_workers(program, workers)
+    return got, raised.value
+
+
+def everything(dataset):
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    return dataset.with_options(options)
+
+
+def test_a_generator_that_raises_names_element_and_worker_and_leaves_the_other_workers_alone():
+    def make(index):
+        def numbers():
+            for number in range(8):
+                if (index, number) == (1, 5):
+                    raise KeyError("broken")
+                yield number
+
+        return everything(Dataset.from_generator(numbers, tf.int64, ()).batch(2))
+
+    (first, second), error = delivered_on_workers(make)
+
+    assert isinstance(error, KeyError)
+    assert ["raised while element 5 of FlatMapDataset was made", "raised in worker 1 of 2"] == error.__notes__
+    assert (list(range(8)), list(range(4))) == (first, second)
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_a_file_that_is_missing_or_cut_is_named_with_its_worker_and_the_others_read_on(tmp_path, damage):
+    names = [str(tmp_path / f"{index}.rec") for index in range(2)]
+    for name in names:
+        with tf.io.TFRecordWriter(name) as writer:
+            for record in (b"one", b"two", b"three"):
+                writer.write(record)
+    data = (tmp_path / "1.rec").read_bytes()
+    (tmp_path / "1.rec").unlink()
+    if damage == "cut":
+        (tmp_path / "1.rec").write_bytes(data[:-3])
+
+    (first, second), error = delivered_on_workers(lambda index: tf.data.TFRecordDataset(names).batch(1))
+
+    assert [b"one", b"two", b"three"] == first
+    assert ([] if damage == "missing" else [b"one", b"two"]) == second
+    assert isinstance(error, FileNotFoundError if damage == "missing" else tf.errors.DataLossError)
+    assert names[1] in str(error)
+    assert ["raised in worker 1 of 2"] == error.__notes__
+    assert damage == "missing" or f"at byte {2 * (3 + 16)} of" in str(error)

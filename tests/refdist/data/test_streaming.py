@@ -48,3 +48,30 @@ def test_lines_of_a_large_file_are_not_held_in_memory(tmp_path, compression):
 
     assert count == seen
     assert peak < len(line) * count / 4
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_a_set_of_many_files_takes_no_more_memory_than_a_few_of_its_records(tmp_path, interleaved):
+    path, record, count = str(tmp_path / "one"), bytes(50_000), 8
+    with tf.io.TFRecordWriter(path) as writer:
+        for _ in range(count):
+            writer.write(record)
+    with tf.using("simulator", gpus=2):
+        strategy = tf.distribute.MirroredStrategy()
+
+    def peak(files):
+        dataset = tf.data.TFRecordDataset([path] * files)
+        if interleaved:
+            names = tf.data.Dataset.from_tensor_slices([path] * files)
+            dataset = names.interleave(tf.data.TFRecordDataset, cycle_length=2)
+        tracemalloc.start()
+        try:
+            steps = sum(1 for _ in strategy.experimental_distribute_dataset(dataset.batch(4).prefetch(2)))
+            return steps, tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    (_, few), (steps, many) = peak(5), peak(50)
+
+    assert 50 * count // 4 == steps
+    assert many < few + 2 * len(record)
