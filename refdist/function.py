@@ -105,7 +105,7 @@ class Function:
         self._bound: dict[int, Function] = {}
         self._closures: dict[Any, set[Any]] = {}
         self._count = 0
-        self._makers: set[Any] = set()  # the functions that have made their variables
+        self._called: set[Any] = set()  # the functions that have had their first call, and so have made their variables
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.input_signature is not None:
@@ -273,14 +273,14 @@ class Function:
                     return None
                 if not made:
                     self._count += 1
+                    self._called.add(about)
                     return program
-                if created or about in self._makers:
+                if created or about in self._called:
                     raise ValueError(
-                        f"The function {fn!r} made the variable {made[0].name!r} again, when it was traced a second time; "
-                        f"expected variables to be made once. Make them outside, or only `if not made:`."
+                        f"The function {fn!r} made the variable {made[0].name!r} when it was traced a second time; expected "
+                        f"variables to be made in the first call only. Make them outside, or only `if not made:` in the first call."
                     )
                 created = True
-                self._makers.add(about)
 
     def _hosted(self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run the body in Python; what it runs in replicas is staged where it can be."""
