@@ -79,11 +79,12 @@ class Map(Stage):
             waiting = collections.deque[Any]()
             failure: Exception | None = None
             for index in itertools.count():
+                element = _END
                 try:
                     element = next(elements, _END)
                 except Exception as error:
                     failure = error  # it comes after the elements that were read before it
-                if failure is not None or element is _END:
+                if element is _END:
                     break
                 # In the context of the caller, so that the function sees the same strategy and backend.
                 waiting.append(pool.submit(contextvars.copy_context().run, self._mapped, index, element))
