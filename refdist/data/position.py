@@ -7,7 +7,7 @@ from typing import Any
 from refdist import nest
 from refdist.data.batching import Batch
 from refdist.data.stage import Draws, Iteration, Stage
-from refdist.data.transforms import Cache, Shard, Shuffle
+from refdist.data.transforms import Cache, Shuffle
 from refdist.spec import spec_of
 
 
@@ -107,13 +107,13 @@ def _shuffles(stage: Stage, kept: Iterator[Any] | None) -> Iterator[tuple[Shuffl
 
 
 def _unit(stage: Stage) -> str:
-    """What is counted: samples, or else elements of which the size depends on the pipeline."""
+    """What is counted: samples, or else elements of which the size depends on the pipeline; and whose share of them."""
     anchor = stage.anchor()
+    shares = [one.share for one in anchor.walk() if one.share]
     if isinstance(anchor, Batch):
-        return "samples"
-    sizes = [str(one.size) for one in anchor.walk() if isinstance(one, Batch)]
-    shards = [f"shard {one.index} of {one.shards}" for one in anchor.walk() if isinstance(one, Shard)]
-    return ", ".join([anchor.name, *(f"batches of {size}" for size in sizes), *shards])
+        return ", ".join(["samples", *shares])
+    sizes = [f"batches of {one.size}" for one in anchor.walk() if isinstance(one, Batch)]
+    return ", ".join([anchor.name, *sizes, *shares])
 
 
 def _checked(state: Any, unit: str) -> dict[str, Any]:

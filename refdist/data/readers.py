@@ -61,7 +61,7 @@ class Reader(Stage):
         """The same for every count-th file only."""
         copy = self.over()
         assert isinstance(copy, Reader)
-        copy.files = self.files[index::count]
+        copy.files, copy.share = self.files[index::count], f"files of worker {index} of {count}"
         return copy
 
 

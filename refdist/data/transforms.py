@@ -241,7 +241,7 @@ class Shard(Stage):
 
     def __init__(self, stage: Stage, count: int, index: int) -> None:
         super().__init__(stage)
-        self.shards, self.index = count, index
+        self.shards, self.index, self.share = count, index, f"shard {index} of {count}"
 
     def rows(self, iteration: Iteration) -> Rows | None:
         if self.shards == SHARD_HINT:

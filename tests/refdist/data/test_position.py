@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import refdist as tf
+from refdist.cluster import run_workers
 from refdist.data import sources
 from refdist.data.stage import Stage
 
@@ -143,3 +144,28 @@ def test_a_batch_of_every_stage_goes_on_with_other_replicas(name, counts, files)
         assert list(itertools.islice(samples(strategy, iterator), ENOUGH)) == list(
             itertools.islice(samples(other, again), ENOUGH)
         )
+
+
+@pytest.mark.parametrize("policy", ["FILE", "DATA"])
+def test_a_position_holds_for_its_worker_and_is_refused_by_another(policy, files):
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy[policy]
+    states = {}
+
+    def program(index):
+        dataset = tf.data.TextLineDataset(texts(files, ".txt")).batch(2).with_options(options)
+        iterator = iter(tf.distribute.MultiWorkerMirroredStrategy().experimental_distribute_dataset(dataset))
+        if not states.get(index):
+            next(iterator)
+            states[index] = iterator.state()
+            return list(map(plain, iterator))
+        iterator.restore(states[index])
+        return list(map(plain, iterator))
+
+    with tf.using("simulator", gpus=1):
+        assert run_workers(program, 2) == run_workers(program, 2)
+        with pytest.raises(ValueError, match=r"0 of 2.*expected.*0 of 3"):
+            run_workers(program, 3)
+        states[0] = states[1]
+        with pytest.raises(ValueError, match=r"1 of 2.*expected.*0 of 2"):
+            run_workers(program, 2)
