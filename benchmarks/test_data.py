@@ -1,5 +1,7 @@
 """Datasets: what a batch costs on its way to the replicas, beside plain numpy."""
 
+import resource
+
 import numpy as np
 import pytest
 
@@ -59,3 +61,26 @@ def test_numpy_permutation_and_gather(benchmark, rows):
             rows[order[start : start + BATCH]]
 
     per_batch(benchmark, loop, -(-ROWS // BATCH))
+
+
+@pytest.mark.benchmark(group="record files, distributed over four devices")
+def test_ten_gigabytes_of_files_in_constant_memory(benchmark, tmp_path):
+    path, record = str(tmp_path / "part"), bytes(1 << 20)
+    with tf.io.TFRecordWriter(path) as writer:
+        for _ in range(64):
+            writer.write(record)
+    with tf.using("simulator", gpus=4):
+        strategy = tf.distribute.MirroredStrategy()
+
+    def megabytes_grown(files):
+        dataset = tf.data.TFRecordDataset([path] * files).batch(8)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        steps = sum(1 for _ in strategy.experimental_distribute_dataset(dataset))
+        assert 8 * files == steps
+        return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+
+    megabytes_grown(2)  # what a few files need is needed once
+    grown = benchmark.pedantic(lambda: megabytes_grown(160), rounds=1)
+    benchmark.extra_info["megabytes_more_than_two_files"] = grown
+
+    assert grown < 64

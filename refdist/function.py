@@ -14,6 +14,7 @@ from refdist.context import ReplicaContext
 from refdist.program import Program, converted, returned, traced
 from refdist.signatures import (
     Kinds,
+    Parameters,
     closes_over_tensors,
     conforming,
     function_key,
@@ -98,6 +99,7 @@ class Function:
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._once = trace_once
+        self._parameters = Parameters(python_function)
         self._programs: dict[Any, Program | None] = {}  # None for what runs in Python
         self._quick: dict[Any, Program] = {}  # the same for plain tensors, by less
         self._strategy: StrategyBase | None = None  # the one that the body uses without a scope around the call
@@ -105,11 +107,10 @@ class Function:
         self._bound: dict[int, Function] = {}
         self._closures: dict[Any, set[Any]] = {}
         self._count = 0
-        self._makers: set[Any] = set()  # the functions that have made their variables
+        self._called: set[Any] = set()  # the functions that have had their first call, and so have made their variables
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.input_signature is not None:
-            args, kwargs = conforming(self, args, kwargs)
+        args, kwargs = self._arguments(args, kwargs)
         if context.updating() is not None:
             # A program knows the whole of a variable, not one of its copies.
             return self.python_function(*args, **kwargs)
@@ -128,11 +129,19 @@ class Function:
         require_callable(fn)
         require_arguments(args, kwargs)
         args, kwargs = tuple(args), dict(kwargs or {})
-        if fn is self and self.input_signature is not None:
-            args, kwargs = conforming(self, args, kwargs)
-        elif fn is not self and self._always_new(fn):
+        if fn is self:
+            args, kwargs = self._arguments(args, kwargs)
+        elif self._always_new(fn):
             return self._hosted(strategy, fn, args, kwargs)
         return self._run(strategy, fn, args, kwargs)
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call in one form, however they were written."""
+        if self.input_signature is not None:
+            return conforming(self, args, kwargs)
+        if not kwargs and self._parameters.plain and len(args) >= self._parameters.count:
+            return args, kwargs
+        return self._parameters.placed(args, kwargs)
 
     def _always_new(self, fn: Callable[..., Any]) -> bool:
         """Say whether a function comes again and again with other tensors inside, which would be one program each."""
@@ -150,8 +159,7 @@ class Function:
 
     def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., str]:
         """A function that returns the text of the program for these arguments: `stage` is "hlo" or "optimized_hlo"."""
-        if self.input_signature is not None:
-            args, kwargs = conforming(self, args, kwargs)
+        args, kwargs = self._arguments(args, kwargs)
         leaves, program = self._program(None, self.python_function, args, kwargs)
         if program is None:
             raise ValueError(
@@ -273,14 +281,14 @@ class Function:
                     return None
                 if not made:
                     self._count += 1
+                    self._called.add(about)
                     return program
-                if created or about in self._makers:
+                if created or about in self._called:
                     raise ValueError(
-                        f"The function {fn!r} made the variable {made[0].name!r} again, when it was traced a second time; "
-                        f"expected variables to be made once. Make them outside, or only `if not made:`."
+                        f"The function {fn!r} made the variable {made[0].name!r} when it was traced a second time; expected "
+                        f"variables to be made in the first call only. Make them outside, or only `if not made:` in the first call."
                     )
                 created = True
-                self._makers.add(about)
 
     def _hosted(self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run the body in Python; what it runs in replicas is staged where it can be."""

@@ -268,7 +268,8 @@ _ADVICE = (
 def explain(error: BaseException, fn: Callable[..., Any]) -> None:
     """Say where in the user's code a body could not be traced, and what to do."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
-    if not isinstance(error, Exception) or not kinds & _UNTRACEABLE:
+    missing = isinstance(error, AttributeError) and "Tracer has no attribute" in str(error)  # such as .numpy()
+    if not isinstance(error, Exception) or not (missing or kinds & _UNTRACEABLE):
         return
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _users(frame.filename)]
     if frames:

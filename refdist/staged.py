@@ -114,15 +114,16 @@ class StagedExtended(StrategyExtended):
         """What stands for each replica's component of a value."""
         if isinstance(leaf, Local):
             return leaf.own
-        if isinstance(leaf, Handed):
-            return leaf
         if not isinstance(leaf, DistributedValues) or isinstance(leaf, Variable):
             return leaf
-        if len(leaf.values) != self._count:
+        components = leaf.components if isinstance(leaf, Handed) else len(leaf.values)
+        if components != self._count:
             raise ValueError(
-                f"A value with {len(leaf.values)} components met a strategy of {self._count} replicas; expected one component for "
+                f"A value with {components} components met a strategy of {self._count} replicas; expected one component for "
                 f"each replica. Make the value with the strategy that uses it."
             )
+        if isinstance(leaf, Handed):
+            return leaf
         if not any(hasattr(value, "shape") for value in leaf.values):
             same = regroup([[value] for value in leaf.values])[0]
             if not once or (same is not leaf and not isinstance(same, DistributedValues)):

@@ -54,6 +54,7 @@ class Handed:
         self.place = place
         kind: Any = leaf.spec if isinstance(leaf, DistributedValues) else (leaf.shape, leaf.dtype)
         self.shape, self.dtype = kind
+        self.components = leaf.count if isinstance(leaf, DistributedValues) else None
 
 
 class HandedValues(Handed, PerReplica):
@@ -66,8 +67,8 @@ class HandedValues(Handed, PerReplica):
     @property
     def values(self) -> tuple[Any, ...]:
         raise ValueError(
-            "The components of a per-replica value were asked for in a function; expected a value of tensors, and a strategy that "
-            "takes it. Pass the value to strategy.run(), or to strategy.experimental_local_results()."
+            f"The components of a per-replica value of {self.components} were asked for in a function; expected tensors, "
+            f"one for each replica of the strategy that takes it. Make the value with the strategy that uses it."
         )
 
     def component(self, index: int) -> Any:

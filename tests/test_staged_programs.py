@@ -19,9 +19,17 @@ MORE_STEPS = {
     "own only on some": lambda x, i, vs: vs[3].assign_add(x) if i and type(vs[3]).__name__ == "SyncOnReadVariable" else x,
     "product": lambda x, i, vs: x @ TURN + ctx().all_reduce("mean", x @ TURN),
     "nested": lambda x, i, vs: tf.function(lambda y: y * 2.0)(x),
+    "write own mean": lambda x, i, vs: vs[4].assign_sub(x * (i + 1)) + vs[4],
+    "write own first": lambda x, i, vs: vs[5].assign(x + i),
+    "write the same": lambda x, i, vs: the_same(vs[6], ctx().all_reduce("mean", x)),
 }  # fmt: skip
 ALL_STEPS = STEPS | MORE_STEPS
 programs = generators.lists(generators.sampled_from(sorted(ALL_STEPS)), min_size=1, max_size=6)
+
+
+def the_same(variable, value):
+    """Write a value that is the same on all replicas; where there is one copy for all, that needs an aggregation."""
+    return value if type(variable).__name__ == "CentralVariable" else variable.assign(value) + variable
 
 
 def updated(strategy, variable, value):
@@ -35,6 +43,8 @@ def opened(backend, kind, count):
     device = "CPU" if backend == "jax" else "GPU"
     names = [f"{device}:{index}" for index in range(count)]
     with tf.using(backend, **options):
+        if kind == "one":
+            return tf.distribute.OneDeviceStrategy(names[-1])
         if kind == "central":
             return tf.distribute.experimental.CentralStorageStrategy(names, "CPU:0")
         return tf.distribute.MirroredStrategy(names)
@@ -46,7 +56,9 @@ def execute(backend, kind, count, program, mode):
     with strategy.scope():
         first = [AGGREGATION.SUM, AGGREGATION.MEAN, AGGREGATION.ONLY_FIRST_REPLICA]
         variables = [tf.Variable(start, aggregation=aggregation) for aggregation in first]
-        variables.append(tf.Variable(np.float32([0, 0]), synchronization=ON_READ, aggregation=AGGREGATION.SUM))
+        zero = np.float32([0, 0])
+        variables += [tf.Variable(zero, synchronization=ON_READ, aggregation=aggregation) for aggregation in first]
+        variables.append(tf.Variable(start, aggregation=AGGREGATION.NONE))
 
     def body(value):
         index = ctx().replica_id_in_sync_group
@@ -82,7 +94,7 @@ def differences(expected, got):
 @pytest.mark.parametrize("backend", ["simulator", "jax"])
 @given(
     count=generators.sampled_from([1, 2, 3]),
-    kind=generators.sampled_from(["mirrored", "central"]),
+    kind=generators.sampled_from(["mirrored", "central", "one"]),
     program=programs,
     mode=generators.sampled_from(["around", "inside"]),
 )

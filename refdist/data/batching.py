@@ -1,12 +1,13 @@
 """Putting elements together into batches, and taking batches apart."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from refdist import nest
+from refdist.convert import to_array
 from refdist.data import rows as order
 from refdist.data.sources import sealed
 from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Iteration, Skip, Stage, row_of
@@ -66,45 +67,66 @@ class Padding:
 
     def spec(self, inner: Any) -> Any:
         """The spec of an element after padding."""
-        shapes = self._shapes_for(inner)
+        if self._shapes is None:
+            return inner
+        shapes = _along(inner, self._shapes, "padded_shapes", _shape)
         leaves = [TensorSpec(shape, leaf.dtype) for leaf, shape in zip(nest.flatten(inner), shapes, strict=True)]
         return nest.pack_sequence_as(inner, leaves)
 
     def stacked(self, group: Sequence[Any]) -> Any:
         """One batch of a group of elements."""
-        shapes = self._shapes_for(spec_of(group[0]))
-        values = nest.flatten(self._values) if self._values is not None else [None] * len(shapes)
-        flat = [nest.flatten(element) for element in group]
-        columns = [
-            _padded([leaves[i] for leaves in flat], shape, values[i if len(values) > 1 else 0])
-            for i, shape in enumerate(shapes)
-        ]
-        return nest.pack_sequence_as(group[0], columns)
-
-    def _shapes_for(self, inner: Any) -> list[tuple[int | None, ...]]:
-        leaves = nest.flatten(inner)
-        if self._shapes is None:
-            return [tuple(None for _ in leaf.shape) for leaf in leaves]
-        return list(_along(inner, self._shapes))
+        inner = spec_of(group[0])
+        several = nest.is_container(self._values)
+        values = self._values if several else nest.map_structure(lambda _: self._values, inner)
+        shapes = [(None,) * len(leaf.shape) for leaf in nest.flatten(inner)]
+        if self._shapes is not None:
+            shapes = _along(inner, self._shapes, "padded_shapes", _shape)
+        pairs = iter(zip(shapes, _along(inner, values, "padding_values", _fill), strict=True))
+        return nest.transpose(list(group), lambda leaves: _padded(leaves, *next(pairs)), _differ)
 
 
-def _along(inner: Any, shapes: Any) -> Iterator[tuple[int | None, ...]]:
-    """The shapes of a nest of shapes, in the order of the leaves of a nest of elements: dicts by their sorted keys."""
+def _along(inner: Any, given: Any, name: str, one: Callable[[TensorSpec, Any], Any]) -> list[Any]:
+    """What was given for each leaf of an element, in the order of the leaves: dicts by their sorted keys."""
     if isinstance(inner, dict):
-        for key in sorted(inner):
-            yield from _along(inner[key], shapes[key])
+        fits = isinstance(given, dict) and given.keys() == inner.keys()
+        parts = [(inner[key], given[key]) for key in sorted(inner)] if fits else None
     elif isinstance(inner, (tuple, list)):
-        for part, shape in zip(inner, shapes, strict=True):
-            yield from _along(part, shape)
+        fits = isinstance(given, (tuple, list)) and len(given) == len(inner)
+        parts = list(zip(inner, given, strict=True)) if fits else None
     else:
-        yield tuple(None if size in (None, -1) else int(size) for size in shapes)
+        return [one(inner, given)]
+    if parts is None:
+        raise ValueError(
+            f"padded_batch() got {name}={given!r} for elements {inner}; expected the same nest. Give one for each part."
+        )
+    return [found for part, own in parts for found in _along(part, own, name, one)]
 
 
-def _padded(arrays: Sequence[Any], shape: tuple[int | None, ...], value: Any) -> Any:
+def _shape(leaf: TensorSpec, given: Any) -> tuple[int | None, ...]:
+    sizes = (given,) if isinstance(given, int) else tuple(given)
+    if len(sizes) != len(leaf.shape):
+        raise ValueError(
+            f"padded_batch() got the shape {sizes} for {leaf}; expected {len(leaf.shape)} sizes, as many as it has dimensions. "
+            f"Write None for the size of the largest."
+        )
+    return tuple(None if size in (None, -1) else int(size) for size in sizes)
+
+
+def _fill(leaf: TensorSpec, given: Any) -> Any:
+    default = b"" if leaf.dtype == object else 0
+    return default if given is None else to_array(given, leaf.dtype).item()
+
+
+def _padded(arrays: Sequence[Any], shape: tuple[int | None, ...], fill: Any) -> Any:
+    _one_dtype("padded_batch", arrays)
+    if any(np.ndim(array) != len(shape) for array in arrays):
+        raise ValueError(
+            f"padded_batch() got elements of {', '.join(str(np.ndim(array)) for array in arrays)} dimensions; expected "
+            f"{len(shape)} in all of them. Reshape them in a map()."
+        )
     largest = tuple(
         max(array.shape[axis] for array in arrays) if size is None else size for axis, size in enumerate(shape)
     )
-    fill = value if value is not None else (b"" if arrays[0].dtype == object else 0)
     out = np.full((len(arrays), *largest), fill, dtype=arrays[0].dtype)
     for index, array in enumerate(arrays):
         if any(mine > most for mine, most in zip(array.shape, largest, strict=True)):
@@ -124,18 +146,23 @@ def stacked(group: Sequence[Any]) -> Any:
             raise ValueError(
                 f"batch() got elements of shapes {', '.join(map(str, sorted(shapes)))}; expected one shape. Use padded_batch()."
             )
-        if len({np.asarray(leaf).dtype for leaf in leaves}) > 1:
-            raise ValueError(
-                "batch() got elements of several dtypes; expected one. Convert them with tf.cast() in a map()."
-            )
+        _one_dtype("batch", leaves)
         return sealed(np.stack(leaves))
 
-    def differ() -> Exception:
-        return ValueError(
-            "batch() got elements of different structure; expected one. Return the same nest for every element."
+    return nest.transpose(list(group), one, _differ)
+
+
+def _one_dtype(method: str, leaves: Sequence[Any]) -> None:
+    if len({np.asarray(leaf).dtype for leaf in leaves}) > 1:
+        raise ValueError(
+            f"{method}() got elements of several dtypes; expected one. Convert them with tf.cast() in a map()."
         )
 
-    return nest.transpose(list(group), one, differ)
+
+def _differ() -> Exception:
+    return ValueError(
+        "A batch got elements of different structure; expected one. Return the same nest for every element."
+    )
 
 
 class Unbatch(Stage):

@@ -68,7 +68,12 @@ class Dataset:
                 f"function itself, uncalled."
             )
         spec = output_signature
-        if spec is None and output_types is not None:
+        if spec is not None and (output_types is not None or output_shapes is not None):
+            raise TypeError(
+                "from_generator() got output_signature and output_types or output_shapes; expected one of the two. Leave out "
+                "the types and shapes."
+            )
+        if output_types is not None:
             shapes = output_shapes if output_shapes is not None else nest.map_structure(lambda _: None, output_types)
             spec = _specs(output_types, shapes)
         return Dataset(sources.Generated(generator, tuple(args), spec))
@@ -104,7 +109,9 @@ class Dataset:
         name: Any = None,
     ) -> "Dataset":
         """Call a function on each element; with several calls at a time the order is the same."""
-        parallel = 4 if num_parallel_calls == AUTOTUNE else int(num_parallel_calls or 1)
+        parallel = 4 if num_parallel_calls == AUTOTUNE else 1
+        if num_parallel_calls not in (None, AUTOTUNE):
+            parallel = _positive("map", "num_parallel_calls", num_parallel_calls)
         return Dataset(transforms.Map(self.stage, _function("map", map_func), parallel))
 
     def filter(self, predicate: Callable[..., Any], name: Any = None) -> "Dataset":
@@ -113,7 +120,7 @@ class Dataset:
 
     def flat_map(self, map_func: Callable[..., Any], name: Any = None) -> "Dataset":
         """Make a dataset of each element, and deliver them one after the other."""
-        return Dataset(transforms.Interleave(self.stage, _function("flat_map", map_func), 1, 1))
+        return Dataset(transforms.FlatMap(self.stage, _function("flat_map", map_func)))
 
     def interleave(
         self,
@@ -193,6 +200,10 @@ class Dataset:
 
     def concatenate(self, dataset: "Dataset", name: Any = None) -> "Dataset":
         """Deliver another dataset after this one."""
+        if not isinstance(dataset, Dataset):
+            raise TypeError(
+                f"concatenate() got a {type(dataset).__name__}; expected a Dataset. Make one, for example with range()."
+            )
         made = transforms.Concatenate(self.stage, dataset.stage)
         made.spec()  # raises where the two do not fit together
         return Dataset(made)
@@ -216,6 +227,10 @@ class Dataset:
 
     def with_options(self, options: Options, name: Any = None) -> "Dataset":
         """Tell the dataset how it is to be treated; what was said before stays, where this says nothing."""
+        if not isinstance(options, Options):
+            raise TypeError(
+                f"with_options() got a {type(options).__name__}; expected a tf.data.Options. Make one and set its attributes."
+            )
         return Dataset(transforms.WithOptions(self.stage, options.merged_into(self.options())))
 
     def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":
@@ -337,11 +352,4 @@ def _specs(types: Any, shapes: Any) -> Any:
         return {key: _specs(part, shapes[key]) for key, part in types.items()}
     if isinstance(types, (tuple, list)):
         return tuple(_specs(part, shape) for part, shape in zip(types, shapes, strict=True))
-    return _AnyShape((), types) if shapes is None else TensorSpec(tuple(shapes), types)
-
-
-class _AnyShape(TensorSpec):
-    """A spec of which only the dtype is known."""
-
-    def is_compatible_with(self, other: Any) -> bool:
-        return bool(self.dtype == other.dtype)
+    return sources.DtypeSpec((), types) if shapes is None else TensorSpec(tuple(shapes), types)

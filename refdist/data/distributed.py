@@ -18,6 +18,7 @@ from refdist.data.sharding import autosharded, steps, whole_batch
 from refdist.data.sources import Loader
 from refdist.data.stage import Stage
 from refdist.device import Device, placed
+from refdist.enums import InputReplicationMode
 from refdist.errors import OutOfRangeError
 from refdist.options import InputContext, InputOptions
 from refdist.plan import Plan
@@ -116,6 +117,16 @@ class Placing:
 
     def __init__(self, plan: Plan, options: InputOptions | None) -> None:
         self.plan = plan
+        if options is not None and not isinstance(options, InputOptions):
+            raise TypeError(
+                f"The options are {options!r}; expected a tf.distribute.InputOptions. A dataset takes its own options with "
+                f"with_options()."
+            )
+        if options is not None and options.experimental_replication_mode is not InputReplicationMode.PER_WORKER:
+            raise NotImplementedError(
+                f"The options have {options.experimental_replication_mode}; expected InputReplicationMode.PER_WORKER, because "
+                f"there is one input pipeline for each worker. Tell the replicas apart in the replica function."
+            )
         fetch = options is None or options.experimental_fetch_to_device is not False
         host = host_device(plan.backend)
         self._devices: tuple[Device, ...] = plan.devices if fetch else (host,) * len(plan.devices)

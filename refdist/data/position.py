@@ -4,9 +4,11 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+from refdist import nest
 from refdist.data.batching import Batch
 from refdist.data.stage import Draws, Iteration, Stage
-from refdist.data.transforms import Cache, Shard, Shuffle
+from refdist.data.transforms import Cache, Shuffle
+from refdist.spec import spec_of
 
 
 @dataclasses.dataclass
@@ -45,6 +47,7 @@ class Pass:
         self._draws: list[Draws] = [self._iteration.enter(shuffle, draws) for (shuffle, _), draws in pairs]
         self._elements: Iterator[Any] = resumed.elements(self._iteration)
         self._failure: Exception | None = None
+        self._delivered, self._shape = 0, None
         self.progress = Progress(skip=int((state or {}).get("step", 0)))
 
     def __iter__(self) -> "Pass":
@@ -54,7 +57,7 @@ class Pass:
         if self._failure is not None:
             raise self._failure  # a pass that has failed does not look like one that has ended
         try:
-            element = next(self._elements)
+            element = self._same_shape(next(self._elements))
         except StopIteration:
             raise
         except Exception as error:
@@ -62,6 +65,19 @@ class Pass:
             raise
         if not self._counts_itself:
             self._iteration.consumed += 1
+        return element
+
+    def _same_shape(self, element: Any) -> Any:
+        """An element, or an error where it is another nest than the first one: replicas share what comes in one step."""
+        shape = nest.shape_of(element)
+        if not self._delivered:
+            self._shape = shape
+        elif shape != self._shape:
+            raise ValueError(
+                f"Element {self._delivered} of this pass is {spec_of(element)}, which has another structure than the first one; "
+                f"expected the same nest for every element. Return the same tuples and dicts each time."
+            )
+        self._delivered += 1
         return element
 
     @property
@@ -91,13 +107,13 @@ def _shuffles(stage: Stage, kept: Iterator[Any] | None) -> Iterator[tuple[Shuffl
 
 
 def _unit(stage: Stage) -> str:
-    """What is counted: samples, or else elements of which the size depends on the pipeline."""
+    """What is counted: samples, or else elements of which the size depends on the pipeline; and whose share of them."""
     anchor = stage.anchor()
+    shares = [one.share for one in anchor.walk() if one.share]
     if isinstance(anchor, Batch):
-        return "samples"
-    sizes = [str(one.size) for one in anchor.walk() if isinstance(one, Batch)]
-    shards = [f"shard {one.index} of {one.shards}" for one in anchor.walk() if isinstance(one, Shard)]
-    return ", ".join([anchor.name, *(f"batches of {size}" for size in sizes), *shards])
+        return ", ".join(["samples", *shares])
+    sizes = [f"batches of {one.size}" for one in anchor.walk() if isinstance(one, Batch)]
+    return ", ".join([anchor.name, *sizes, *shares])
 
 
 def _checked(state: Any, unit: str) -> dict[str, Any]:

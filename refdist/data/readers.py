@@ -12,7 +12,7 @@ import numpy as np
 
 from refdist.data.dataset import Dataset
 from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Stage
-from refdist.data.transforms import Interleave
+from refdist.data.transforms import FlatMap
 from refdist.errors import DataLossError
 from refdist.records import TFRecordOptions, masked_checksum
 from refdist.spec import TensorSpec
@@ -61,7 +61,7 @@ class Reader(Stage):
         """The same for every count-th file only."""
         copy = self.over()
         assert isinstance(copy, Reader)
-        copy.files = self.files[index::count]
+        copy.files, copy.share = self.files[index::count], f"files of worker {index} of {count}"
         return copy
 
 
@@ -120,7 +120,7 @@ def _reading(
     if not isinstance(filenames, Dataset):
         return Reader(name, _names(filenames), compression, records)
     # Names that are data themselves are read when they are wanted, and can be shared out among workers before that.
-    return Interleave(filenames.stage, lambda one: Dataset(Reader(name, _names(one), compression, records)), 1, 1)
+    return FlatMap(filenames.stage, lambda one: Dataset(Reader(name, _names(one), compression, records)))
 
 
 def _names(filenames: Any) -> list[str]:

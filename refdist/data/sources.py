@@ -1,5 +1,6 @@
 """Where elements come from: arrays, counting, functions, and other people's loaders."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from typing import Any
 
@@ -10,6 +11,8 @@ from refdist.convert import to_array
 from refdist.data.rows import Block, Rows
 from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Stage
 from refdist.spec import TensorSpec, common, spec_of, unbatched
+
+_END: Any = object()
 
 
 def frozen(value: Any) -> np.ndarray[Any, Any]:
@@ -125,21 +128,26 @@ class Generated(Stage):
         self._last: Any = None
 
     def spec(self) -> Any:
-        if self._promise is not None:
+        if self._promise is not None and not any(isinstance(leaf, DtypeSpec) for leaf in nest.flatten(self._promise)):
             return self._promise
         if self._guess is None:
             self._guess = self._looked_at()
         return self._guess
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        index = 0
-        try:
-            for index, element in enumerate(self._elements(), 1):
+        elements: Iterator[Any] | None = None
+        for index in itertools.count():
+            try:
+                elements = iter(self._elements()) if elements is None else elements
+                element = next(elements, _END)
+                if element is _END:
+                    return
                 arrays = element_of(self.converted(element))
-                yield arrays if self._promise is None else _promised(arrays, self._promise, index - 1)
-        except Exception as error:
-            error.add_note(f"raised while element {index} of {self.name} was made")
-            raise
+                promised = arrays if self._promise is None else _promised(arrays, self._promise, index)
+            except Exception as error:
+                error.add_note(f"raised while element {index} of {self.name} was made")
+                raise
+            yield promised
 
     def converted(self, element: Any) -> Any:
         """An element as the function delivers it; loaders have their own nests."""
@@ -160,16 +168,19 @@ class Generated(Stage):
 
     def _looked_at(self) -> Any:
         """The spec of the first two elements; sizes in which they differ are unknown."""
-        seen: list[Any] = []
-        for element in self._elements():
-            seen.append(spec_of(element_of(self.converted(element))))
-            if len(seen) == 2:
-                return common(seen[0], seen[1])
+        seen = [spec_of(element) for element in itertools.islice(self.each(Iteration()), 2)]
         if not seen:
             raise ValueError(
                 "The data are empty, so that nothing is known of their elements; expected at least one. Give an output_signature."
             )
-        return seen[0]
+        return common(seen[0], seen[-1])
+
+
+class DtypeSpec(TensorSpec):
+    """What was promised of an element of which only the dtype is known."""
+
+    def is_compatible_with(self, other: Any) -> bool:
+        return bool(self.dtype == other.dtype)
 
 
 class Loader(Generated):

@@ -95,6 +95,7 @@ class Stage:
     """One step of a pipeline over nests of numpy arrays."""
 
     name = "Dataset"
+    share = ""  # which part of the data this stage takes, where it takes a part: a position holds for that part alone
     one_to_one = False  # whether each element comes from one element of the input, in order
 
     def __init__(self, *inputs: "Stage") -> None:

@@ -20,6 +20,16 @@ from refdist.spec import TensorSpec, common, spec_of
 from refdist.tensor import Tensor, make
 
 _HOST = Device("CPU:0")
+_END: Any = object()
+
+
+def called(method: str, function: Callable[..., Any], index: int, element: Any) -> Any:
+    """What a user's function says of an element; an error in it says which element that was."""
+    try:
+        return call(function, element)
+    except Exception as error:
+        error.add_note(f"raised in {method}() at element {index} of this pass")
+        raise
 
 
 def call(function: Callable[..., Any], element: Any) -> Any:
@@ -29,7 +39,9 @@ def call(function: Callable[..., Any], element: Any) -> Any:
 
 
 def plain(result: Any) -> Any:
-    """What a user's function returned, as a nest of arrays."""
+    """What a user's function returned, as a nest of arrays; a list of tensors is a tuple, as in TensorFlow."""
+    if isinstance(result, list) and any(hasattr(part, "shape") for part in result):
+        result = tuple(result)
     return element_of(nest.map_structure(lambda leaf: np.asarray(leaf) if isinstance(leaf, Tensor) else leaf, result))
 
 
@@ -59,23 +71,29 @@ class Map(Stage):
                 yield self._mapped(index, element)
 
     def _mapped(self, index: int, element: Any) -> Any:
-        try:
-            return plain(call(self._function, element))
-        except Exception as error:
-            error.add_note(f"raised in map() at element {index} of this pass")
-            raise
+        return plain(called("map", self._function, index, element))
 
     def _ahead(self, elements: Iterator[Any]) -> Iterator[Any]:
         futures = importlib.import_module("concurrent.futures")  # costs 10 ms, and is rarely needed
         with futures.ThreadPoolExecutor(self._parallel) as pool:
             waiting = collections.deque[Any]()
-            for index, element in enumerate(elements):
+            failure: Exception | None = None
+            for index in itertools.count():
+                element = _END
+                try:
+                    element = next(elements, _END)
+                except Exception as error:
+                    failure = error  # it comes after the elements that were read before it
+                if element is _END:
+                    break
                 # In the context of the caller, so that the function sees the same strategy and backend.
                 waiting.append(pool.submit(contextvars.copy_context().run, self._mapped, index, element))
                 if len(waiting) >= self._parallel:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
+            if failure is not None:
+                raise failure
 
     def _tried(self) -> Any:
         """The spec of a result: tried on zeros twice, so that sizes that follow an unknown one show."""
@@ -96,33 +114,31 @@ class Filter(Stage):
         self._predicate = predicate
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        for element in self.inputs[0].elements(iteration):
-            if bool(call(self._predicate, element)):
+        for index, element in enumerate(self.inputs[0].elements(iteration)):
+            if bool(called("filter", self._predicate, index, element)):
                 yield element
 
     def cardinality(self) -> int:
-        total = self.inputs[0].cardinality()
-        return total if total in (0, INFINITE_CARDINALITY) else UNKNOWN_CARDINALITY
+        return UNKNOWN_CARDINALITY  # of data without end too: there may be few that are wanted
 
 
 class Interleave(Stage):
     """Makes a dataset of each element, and takes some elements of each in turn."""
 
-    name = "InterleaveDataset"
+    name, method = "InterleaveDataset", "interleave"
 
-    def __init__(self, stage: Stage, function: Callable[..., Any], cycle: int, block: int) -> None:
+    def __init__(self, stage: Stage, function: Callable[..., Any], cycle: int = 1, block: int = 1) -> None:
         super().__init__(stage)
         self._function, self._cycle, self._block = function, cycle, block
-        if cycle == 1:
-            self.name = "FlatMapDataset"
 
     def spec(self) -> Any:
         for element in self.inputs[0].elements(Iteration(peeking=True)):
-            return self._stage(element).spec()
-        return self._stage(nest.map_structure(lambda leaf: _zeros(leaf, 0), self.inputs[0].spec())).spec()
+            return self._stage(0, element).spec()
+        return self._stage(0, nest.map_structure(lambda leaf: _zeros(leaf, 0), self.inputs[0].spec())).spec()
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        coming = (self._stage(element).elements(iteration.inner()) for element in self.inputs[0].elements(iteration))
+        elements = enumerate(self.inputs[0].elements(iteration))
+        coming = (self._stage(*numbered).elements(iteration.inner()) for numbered in elements)
         # A slot that has run out is filled again when its turn comes.
         slots: list[Iterator[Any] | None] = [None] * self._cycle
         turn, empty, exhausted = 0, 0, False
@@ -142,14 +158,20 @@ class Interleave(Stage):
     def cardinality(self) -> int:
         return UNKNOWN_CARDINALITY
 
-    def _stage(self, element: Any) -> Stage:
-        made = call(self._function, element)
+    def _stage(self, index: int, element: Any) -> Stage:
+        made = called(self.method, self._function, index, element)
         if not hasattr(made, "stage"):
             raise TypeError(
-                f"The function given to flat_map() or interleave() returned a {type(made).__name__}; expected a Dataset. Wrap "
-                f"the result, for example with tf.data.Dataset.from_tensors()."
+                f"The function given to {self.method}() returned a {type(made).__name__} for element {index}; expected a Dataset. "
+                f"Wrap the result, for example with tf.data.Dataset.from_tensors()."
             )
         return made.stage
+
+
+class FlatMap(Interleave):
+    """Makes a dataset of each element, and delivers them one after the other."""
+
+    name, method = "FlatMapDataset", "flat_map"
 
 
 class Repeat(Stage):
@@ -219,7 +241,7 @@ class Shard(Stage):
 
     def __init__(self, stage: Stage, count: int, index: int) -> None:
         super().__init__(stage)
-        self.shards, self.index = count, index
+        self.shards, self.index, self.share = count, index, f"shard {index} of {count}"
 
     def rows(self, iteration: Iteration) -> Rows | None:
         if self.shards == SHARD_HINT:

@@ -44,6 +44,39 @@ def test_python_values_are_part_of_the_kind(names):
     assert [(2, "a"), (3, "a"), (2, "b"), (2.0, "a")] == calls
 
 
+def test_one_call_written_in_several_ways_is_one_kind(strategy):
+    calls = []
+
+    @tf.function
+    def scaled(x, factor=2, *rest, name="a"):
+        calls.append((factor, rest, name))
+        return x * factor
+
+    one, three = tf.constant(1.0), tf.constant(3.0)
+    for _ in (scaled(one), scaled(x=one), scaled(one, 2), scaled(one, factor=2), scaled(one, name="a")):
+        pass
+    assert [(2, (), "a")] == calls
+    assert 3.0 == float(scaled(factor=three, x=one)) == float(scaled(one, three))
+    assert 2 == len(calls)
+    scaled(one, 2, "more")
+    assert (2, ("more",), "a") == calls[-1]
+    calls.clear()
+    for given in ({"args": (one,)}, {"args": (one, 2)}, {"args": (), "kwargs": {"x": one}}):
+        assert [2.0, 2.0] == numbers(strategy, strategy.run(scaled, **given))
+    assert 2 == len(calls)
+
+
+def test_wrong_arguments_are_what_python_says(names):
+    step = tf.function(lambda x, y: x + y)
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        step(tf.constant(1.0))
+    with pytest.raises(TypeError, match="multiple values"):
+        step(tf.constant(1.0), tf.constant(1.0), x=tf.constant(1.0))
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        step(tf.constant(1.0), z=tf.constant(1.0))
+    assert 2.0 == float(tf.function(lambda x, /, y=1.0: x + y)(tf.constant(1.0)))
+
+
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("around", [True, False])
 def test_a_replica_function_is_traced_once_for_each_replica(names, count, around):

@@ -25,8 +25,15 @@ def test_errors_of_a_body_keep_their_line_and_name_the_replica(strategy):
 
 @pytest.mark.parametrize(
     "body",
-    [lambda x: 1 if x > 0 else 2, lambda x: np.asarray(x), lambda x: float(x), lambda x: [0, 1][x.astype(int)]],
-    ids=["if", "numpy", "float", "index"],
+    [
+        lambda x: 1 if x > 0 else 2,
+        lambda x: np.asarray(x),
+        lambda x: float(x),
+        lambda x: [0, 1][x.astype(int)],
+        lambda x: x.numpy(),
+        lambda x: list(range(x.astype(int))),
+    ],
+    ids=["if", "numpy", "float", "index", "numpy()", "range"],
 )
 def test_a_body_that_cannot_be_traced_says_where_and_what_to_do(names, body):
     with pytest.raises(Exception, match=r"[Tt]rac") as caught:
@@ -93,5 +100,10 @@ def test_after_an_error_everything_is_as_before(strategy):
 def test_a_value_of_another_number_of_replicas_is_refused(names):
     two, three = tf.distribute.MirroredStrategy(names[:2]), tf.distribute.MirroredStrategy(names[:3])
 
-    with pytest.raises(ValueError, match="2 components"):
-        three.run(tf.function(lambda x: x), args=(numbered(two),))
+    for body in (lambda x: x, lambda x: x * 2):
+        with pytest.raises(ValueError, match="2 components"):
+            three.run(tf.function(body), args=(numbered(two),))
+        with pytest.raises(ValueError, match="2 components"):
+            tf.function(lambda x, body=body: three.run(body, args=(x,)))(numbered(two))
+    with pytest.raises(ValueError, match="value of 2"):
+        tf.function(lambda x: three.reduce("SUM", x, axis=None))(numbered(two))

@@ -87,8 +87,25 @@ def test_a_variable_made_in_each_call_is_refused(names):
     def wrong():
         return tf.Variable(1.0) + 1.0
 
-    with pytest.raises(ValueError, match="again"):
+    with pytest.raises(ValueError, match="a second time"):
         wrong()
+
+
+def test_a_variable_made_after_the_first_call_is_refused(strategy):
+    made = []
+
+    @tf.function
+    def late(x):
+        if x.ndim and not made:
+            made.append(tf.Variable(1.0))
+        return x
+
+    late(tf.constant(1.0))
+    with pytest.raises(ValueError, match="in the first call only"):
+        late(tf.constant([1.0]))
+    made.clear()
+    with pytest.raises(ValueError, match="in the first call only"):
+        strategy.run(late, args=(tf.constant([1.0]),))
 
 
 def test_an_initial_value_must_not_come_from_the_program(names):

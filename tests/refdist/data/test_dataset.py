@@ -121,6 +121,13 @@ def test_nests_are_kept_and_lists_are_arrays():
     )
 
 
+def test_a_list_of_tensors_is_a_tuple_and_a_list_of_numbers_an_array():
+    (tensors,) = Dataset.range(1).map(lambda x: [x, x + 1]).as_numpy_iterator()
+    (numbers,) = Dataset.range(1).map(lambda x: [5, 6]).as_numpy_iterator()
+
+    assert ((0, 1), [5, 6]) == (tensors, numbers.tolist())
+
+
 def test_zip_puts_elements_side_by_side_as_long_as_all_have_some():
     assert [(0, 5), (1, 6)] == [
         tuple(map(int, pair)) for pair in Dataset.zip((Dataset.range(2), Dataset.range(5, 9))).as_numpy_iterator()
@@ -137,6 +144,38 @@ def test_padded_batches_have_the_size_of_the_largest():
     )
     with pytest.raises(ValueError, match="at most"):
         plain(dataset.padded_batch(3, padded_shapes=[2]))
+
+
+def test_padding_fits_the_parts_of_an_element():
+    pairs = Dataset.range(1, 3).map(lambda n: (np.full(int(n), int(n)), {"s": np.array([b"a"] * int(n), dtype=object)}))
+    padded = pairs.padded_batch(2, padded_shapes=(3, {"s": [None]}), padding_values=(-1, {"s": "z"}))
+    ((numbers, texts),) = padded.as_numpy_iterator()
+
+    assert ([[1, -1, -1], [2, 2, -1]], [[b"a", b"z"], [b"a", b"a"]]) == (numbers.tolist(), texts["s"].tolist())
+    assert (2, 3) == Dataset.from_tensors(np.ones((2, 3))).padded_batch(2).element_spec.shape[1:]
+    assert (None, 4) == Dataset.from_tensors(np.ones(3)).padded_batch(2, padded_shapes=4).element_spec.shape
+
+
+PAIR = (np.arange(2), np.arange(2))
+
+
+@pytest.mark.parametrize(
+    ("elements", "arguments", "message"),
+    [
+        ([PAIR], {"padded_shapes": [3]}, "expected the same nest"),
+        ([{"a": np.ones(2)}], {"padded_shapes": {"b": [3]}}, "expected the same nest"),
+        ([PAIR], {"padding_values": (1, 2, 3)}, "expected the same nest"),
+        ([np.arange(2)], {"padded_shapes": [3, 3]}, "expected 1 sizes"),
+        ([np.arange(2)], {"padding_values": 1.5}, "becomes int64 without losing"),
+        ([np.arange(2), np.ones(2)], {}, "several dtypes"),
+        ([np.arange(2), np.zeros((2, 2), np.int64)], {}, "1, 2 dimensions"),
+        ([np.arange(2), PAIR], {}, "different structure"),
+    ],
+)
+def test_padding_that_does_not_fit_is_refused(elements, arguments, message):
+    dataset = Dataset.from_generator(lambda: iter(elements)).padded_batch(2, **arguments)
+    with pytest.raises((ValueError, TypeError), match=message):
+        plain(dataset)
 
 
 def test_the_source_cannot_be_changed_through_its_elements():
@@ -164,6 +203,7 @@ def test_cardinality_and_length():
     assert 3 == len(Dataset.range(5).batch(2)) == int(Dataset.range(5).batch(2).cardinality())
     assert tf.data.INFINITE_CARDINALITY == int(Dataset.range(5).repeat().cardinality())
     assert tf.data.UNKNOWN_CARDINALITY == int(Dataset.range(5).filter(bool).cardinality())
+    assert tf.data.UNKNOWN_CARDINALITY == int(Dataset.range(5).repeat().filter(bool).cardinality())
     for endless in (Dataset.range(5).repeat(), Dataset.range(5).filter(bool)):
         with pytest.raises(TypeError, match="expected a finite one"):
             len(endless)
@@ -186,13 +226,27 @@ def test_a_generator_is_called_again_for_every_loop_and_checked():
         plain(wrong)
 
 
-def test_an_error_in_the_pipeline_names_the_element_and_those_before_are_delivered():
-    iterator = Dataset.range(5).map(lambda x: 1 // (int(x) - 2)).as_numpy_iterator()
-    assert [-1, -1] == [int(x) for x in itertools.islice(iterator, 2)]
+def failing(x):
+    return 1 // (int(x) - 2) or True
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset"),
+    [
+        ("map", Dataset.range(5).map(failing)),
+        ("map", Dataset.range(5).map(failing, num_parallel_calls=3)),
+        ("filter", Dataset.range(5).filter(failing)),
+        ("flat_map", Dataset.range(5).flat_map(lambda x: Dataset.from_tensors(failing(x)))),
+        ("interleave", Dataset.range(5).interleave(lambda x: Dataset.from_tensors(failing(x)), cycle_length=1)),
+    ],
+)
+def test_an_error_in_the_pipeline_names_the_element_and_those_before_are_delivered(name, dataset):
+    iterator = dataset.as_numpy_iterator()
+    assert 2 == len(list(itertools.islice(iterator, 2)))
     with pytest.raises(ZeroDivisionError) as raised:
         next(iterator)
 
-    assert ["raised in map() at element 2 of this pass"] == raised.value.__notes__
+    assert [f"raised in {name}() at element 2 of this pass"] == raised.value.__notes__
 
 
 @pytest.mark.parametrize(
@@ -202,6 +256,9 @@ def test_an_error_in_the_pipeline_names_the_element_and_those_before_are_deliver
         lambda: Dataset.range(5).shard(0, 0),
         lambda: Dataset.range(5).shard(2, 2),
         lambda: Dataset.range(5).shuffle(0),
+        lambda: Dataset.range(5).map(abs, num_parallel_calls=0),
+        lambda: Dataset.range(5).interleave(Dataset.from_tensors, cycle_length=0),
+        lambda: Dataset.range(5).interleave(Dataset.from_tensors, block_length=0),
         lambda: Dataset.range(0, 5, 0),
         lambda: Dataset.from_tensor_slices(3),
         lambda: Dataset.from_tensor_slices(([1, 2], [1])),
@@ -225,6 +282,8 @@ def test_what_cannot_be_is_a_value_error(attempt):
         lambda: Dataset.range(5).map(3),
         lambda: Dataset.from_generator(iter([1])),
         lambda: Dataset.zip(3),
+        lambda: Dataset.range(5).concatenate(3),
+        lambda: Dataset.range(5).with_options(None),
         lambda: Dataset.range(5).apply(lambda d: 3),
         lambda: plain(Dataset.range(5).flat_map(lambda x: 3)),
     ],

@@ -53,17 +53,23 @@ def test_every_element_is_delivered_once_in_the_documented_split(n, batch, local
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             source = Splitting(Dataset.range(n).batch(batch).stage, options(policy), placing, share)
-        piece = -(-batch // share.replicas)
-        for element in source.steps(None):
-            components = element.values if local > 1 else (element,)
-            assert len(components) == local
-            sizes = [len(part) for part in components]
-            if share.replicas > 1:
-                assert all(size <= piece for size in sizes)
-                assert sizes == sorted(sizes, reverse=True), "only the last replicas may have less"
-            delivered += [int(x) for part in components for x in np.asarray(part)]
+        got = [element.values if local > 1 else (element,) for element in source.steps(None)]
+        got = [[np.asarray(part).tolist() for part in components] for components in got]
+        assert documented_split(n, batch, local, workers, index) == got
+        delivered += [x for components in got for part in components for x in part]
 
     assert list(range(n)) == sorted(delivered)
+
+
+def documented_split(n, batch, local, workers, index):
+    """The steps of one worker: pieces of the per-replica size of its batches, replica by replica, the rest empty."""
+    piece, found = -(-batch // (local * workers)), []
+    for start in range(index * batch, n, workers * batch):
+        whole = list(range(start, min(start + batch, n)))
+        pieces = [whole[at : at + piece] for at in range(0, len(whole), piece)]
+        pieces += [[]] * (-len(pieces) % local)
+        found += [pieces[at : at + local] for at in range(0, len(pieces), local)]
+    return found
 
 
 @given(batch=generators.integers(0, 40), whole=generators.integers(1, 40), replicas=generators.integers(1, 9))
@@ -146,6 +152,14 @@ def test_pieces_stay_on_the_host_when_asked_to():
     element = next(iter(strategy.experimental_distribute_dataset(Dataset.range(4).batch(2), chosen)))
 
     assert {"CPU:0"} == {part.device[-5:] for part in element.values}
+
+
+def test_options_that_are_none_or_cannot_be_are_refused():
+    with pytest.raises(TypeError, match="with_options"):
+        mirrored(2).experimental_distribute_dataset(Dataset.range(4).batch(2), tf.data.Options())
+    each = tf.distribute.InputOptions(experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA)
+    with pytest.raises(NotImplementedError, match="PER_WORKER"):
+        mirrored(2).distribute_datasets_from_function(lambda given: Dataset.range(4).batch(2), each)
 
 
 @pytest.mark.parametrize(
