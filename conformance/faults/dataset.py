@@ -5,7 +5,7 @@ from typing import Any
 
 from conformance.faults import Plant, fault
 from refdist import context, distribute, strategy
-from refdist.data import distributed, transforms
+from refdist.data import distributed, mapping
 from refdist.data.distributed import Dealing, DistributedDataset
 from refdist.data.readers import Reader
 from refdist.data.sharding import replaced
@@ -142,7 +142,7 @@ def random_numbers_in_a_map_are_refused(plant: Plant) -> None:
 
         return call
 
-    plant.wrap(transforms, "call", wrapper)
+    plant.wrap(mapping, "call", wrapper)
 
 
 @fault("DATASET-39")

@@ -9,11 +9,12 @@ from conformance.faults import Plant, fault
 from refdist.data import distributed, sharding
 from refdist.data.batching import Batch
 from refdist.data.distributed import Splitting
+from refdist.data.mapping import Map
 from refdist.data.options import AutoShardPolicy, DistributeOptions
 from refdist.data.readers import Reader
 from refdist.data.sharding import replaced
 from refdist.data.stage import Skip, Stage
-from refdist.data.transforms import Concatenate, Map, Shard, Take
+from refdist.data.transforms import Concatenate, Shard, Take
 from refdist.strategy import StrategyBase
 
 Share = Callable[[Stage], Stage]

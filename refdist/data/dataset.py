@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from refdist import context, nest
-from refdist.data import batching, sources, transforms
+from refdist.data import batching, mapping, sources, transforms
 from refdist.data.options import SHARD_HINT, Options
 from refdist.data.position import Pass
 from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Skip, Stage
@@ -112,15 +112,15 @@ class Dataset:
         parallel = 4 if num_parallel_calls == AUTOTUNE else 1
         if num_parallel_calls not in (None, AUTOTUNE):
             parallel = _positive("map", "num_parallel_calls", num_parallel_calls)
-        return Dataset(transforms.Map(self.stage, _function("map", map_func), parallel))
+        return Dataset(mapping.Map(self.stage, _function("map", map_func), parallel))
 
     def filter(self, predicate: Callable[..., Any], name: Any = None) -> "Dataset":
         """Keep the elements for which a function says so."""
-        return Dataset(transforms.Filter(self.stage, _function("filter", predicate)))
+        return Dataset(mapping.Filter(self.stage, _function("filter", predicate)))
 
     def flat_map(self, map_func: Callable[..., Any], name: Any = None) -> "Dataset":
         """Make a dataset of each element, and deliver them one after the other."""
-        return Dataset(transforms.FlatMap(self.stage, _function("flat_map", map_func)))
+        return Dataset(mapping.FlatMap(self.stage, _function("flat_map", map_func)))
 
     def interleave(
         self,
@@ -134,7 +134,7 @@ class Dataset:
         """Make a dataset of each element, and take some elements of several in turn."""
         cycle = 4 if cycle_length in (None, AUTOTUNE) else _positive("interleave", "cycle_length", cycle_length)
         block = 1 if block_length is None else _positive("interleave", "block_length", block_length)
-        return Dataset(transforms.Interleave(self.stage, _function("interleave", map_func), cycle, block))
+        return Dataset(mapping.Interleave(self.stage, _function("interleave", map_func), cycle, block))
 
     def batch(
         self,

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from refdist.data.dataset import Dataset
+from refdist.data.mapping import FlatMap
 from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Stage
-from refdist.data.transforms import FlatMap
 from refdist.errors import DataLossError
 from refdist.records import TFRecordOptions, masked_checksum
 from refdist.spec import TensorSpec
