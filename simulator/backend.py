@@ -64,11 +64,11 @@ class SimulatorBackend(HostBackend):
         if cluster is not None:
             virtual = [device for device in self._devices if device.kind != "CPU"]
             self._places = {device: place for place, device in enumerate(virtual)}
-            short = [device.short for device in virtual]
-            self.clock = Clock(cluster, short)
+            names = _names(virtual)
+            self.clock = Clock(cluster, names)
             self.ambient = True
             if math.isfinite(cluster.kind.memory_bytes):
-                self.memory = Memory(short, cluster.kind.memory_bytes)
+                self.memory = Memory(names, cluster.kind.memory_bytes)
 
     def on(self, device: Device | None) -> AbstractContextManager[Any]:
         if self.clock is None or sys.modules.get("jax") is None:
@@ -118,9 +118,13 @@ class SimulatorBackend(HostBackend):
 
     def charge(self, seconds: float, name: str, device: Device | None) -> None:
         """Let a device be busy; one that is not of the cluster takes no time."""
-        place = self._places.get(device) if self.clock is not None and device is not None else None
+        place = self.place_of(device)
         if place is not None and self.clock is not None:
             self.clock.work([place], seconds, name)
+
+    def place_of(self, device: Device | None) -> int | None:
+        """Where a device is in the cluster; None where it is not in it."""
+        return self._places.get(device) if self.clock is not None and device is not None else None
 
     def claimed(self, tensor: Tensor) -> Tensor:
         return self._timed(tensor)
@@ -238,6 +242,14 @@ def _accumulation(accumulate: Any) -> np.dtype[Any] | None:
             f"added up before they are rounded. Leave it out to round each sum to the tensors' own dtype."
         )
     return dtype
+
+
+def _names(devices: Sequence[Device]) -> list[str]:
+    """Short names; where those of several tasks would be the same, with the task."""
+    short = [device.short for device in devices]
+    if len(set(short)) == len(short):
+        return short
+    return [f"{device.job} {device.task} {device.short}" for device in devices]
 
 
 def _holder() -> str:

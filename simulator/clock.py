@@ -25,11 +25,16 @@ class Clock:
         self.computing = np.zeros(cluster.device_count)  # seconds spent
         self.communicating = np.zeros(cluster.device_count)
         self.waiting = np.zeros(cluster.device_count)
-        self.overlaps = False  # whether devices go on computing while they communicate
+        self.overlapping = 0  # how many blocks there are in which devices go on computing while they communicate
         self._free = np.zeros(cluster.device_count)  # when the last exchange of each device is over
-        self.recorded: list[Trace] | None = None  # while somebody asks for it
+        self.recordings: list[list[Trace]] = []  # of those who ask for it
         self._known: dict[tuple[Schedule, bytes, float], Array] = {}
         self._chosen: dict[tuple[tuple[int, ...], float], str] = {}
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether devices go on computing while they communicate."""
+        return self.overlapping > 0
 
     def now(self) -> float:
         """The time of the device that is furthest on."""
@@ -38,10 +43,9 @@ class Clock:
     def work(self, devices: Sequence[int] | Array, seconds: float, name: str = "compute") -> None:
         """Let devices be busy, each for so long."""
         chosen = np.asarray(devices)
-        if self.recorded is not None and seconds > 0:
+        if self.recordings and seconds > 0:
             starts = [(self.names[device], float(self.time[device])) for device in chosen]
-            spans = tuple(Span(track, name, start, start + seconds, "compute") for track, start in starts)
-            self.recorded.append(Trace(spans, ()))
+            self._record(Trace(tuple(Span(track, name, start, start + seconds, "compute") for track, start in starts)))
         self.time[chosen] += seconds
         self.computing[chosen] += seconds
 
@@ -79,15 +83,15 @@ class Clock:
         """
         chosen = np.asarray(devices)
         begin = self._begin(chosen, ready)
-        if self.recorded is not None:
-            names = self._exchange_names()
-            self.recorded.append(
-                record(self.cluster, schedule, payload_bytes, devices=chosen, begin=begin, names=names)
-            )
         if np.all(begin == begin[0]):
             done = begin + self._in_step(schedule, chosen, payload_bytes)
         else:
             done = arrivals(self.cluster, schedule, payload_bytes, chosen, begin)[1]
+        if self.recordings:
+            names = self._exchange_names()
+            self._record(
+                record(self.cluster, schedule, payload_bytes, devices=chosen, begin=begin, done=done, names=names)
+            )
         return self._exchanged(chosen, begin, done)
 
     def together(self, devices: Sequence[int], seconds: float, name: str, ready: Array | None = None) -> Array:
@@ -95,25 +99,33 @@ class Clock:
         chosen = np.asarray(devices)
         begin = self._begin(chosen, ready)
         latest = float(begin.max())
-        if self.recorded is not None:
+        if self.recordings:
             names = self._exchange_names()
             tracks = [names[int(device)] for device in chosen]
             waits = [
                 Span(track, "wait", start, latest, "wait") for track, start in zip(tracks, begin.tolist(), strict=True)
             ]
             spans = [Span(track, name, latest, latest + seconds, "collective") for track in tracks]
-            self.recorded.append(Trace((*(one for one in waits if one.start_seconds < latest), *spans), ()))
+            self._record(Trace((*(one for one in waits if one.start_seconds < latest), *spans)))
         return self._exchanged(chosen, begin, np.full(chosen.size, latest + seconds))
 
     def wait(self, devices: Sequence[int], until: Array) -> None:
         """Let devices do nothing until some time has come for each of them."""
         chosen = np.asarray(devices)
+        if self.recordings:
+            times = zip(chosen.tolist(), self.time[chosen].tolist(), until.tolist(), strict=True)
+            self._record(Trace(tuple(Span(self.names[i], "wait", a, b, "wait") for i, a, b in times if a < b)))
         self.waiting[chosen] += np.maximum(until - self.time[chosen], 0.0)
         self.time[chosen] = np.maximum(self.time[chosen], until)
 
-    def catch_up(self) -> None:
-        """Let every device wait for the end of its exchanges."""
-        self.wait(range(self.time.size), self._free)
+    def catch_up(self, devices: Sequence[int] | None = None) -> None:
+        """Let devices wait for the end of their exchanges: every one where none are named."""
+        chosen = range(self.time.size) if devices is None else devices
+        self.wait(chosen, self._free[list(chosen)])
+
+    def _record(self, part: Trace) -> None:
+        for recording in self.recordings:
+            recording.append(part)
 
     def _begin(self, chosen: Array, ready: Array | None) -> Array:
         # One exchange after the other: what goes on in the background holds up the next one.

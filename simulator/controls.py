@@ -10,6 +10,7 @@ from refdist.device import PLACEMENT
 from simulator.backend import SimulatorBackend
 from simulator.clock import Clock
 from simulator.ledger import Ledger
+from simulator.recording import joined
 from simulator.traces import Trace
 
 
@@ -84,14 +85,18 @@ def overlap() -> Generator[None]:
     ...     round(now() * 1e3, 3)
     1.0
     """
-    _, clock = _with_clock("overlap()")
-    before, clock.overlaps = clock.overlaps, True
+    backend, clock = _with_clock("overlap()")
+    # Replicas take turns, so that a block of one ends while those of others go on.
+    clock.overlapping += 1
     try:
         yield
     finally:
-        clock.overlaps = before
-        if not before:
+        clock.overlapping -= 1
+        place = backend.place_of(PLACEMENT.get())
+        if not clock.overlaps:
             clock.catch_up()
+        elif place is not None:
+            clock.catch_up([place])
 
 
 class Recording:
@@ -102,8 +107,7 @@ class Recording:
 
     def trace(self) -> Trace:
         """All of it so far."""
-        spans = tuple(span for part in self.parts for span in part.spans)
-        return Trace(spans, tuple(arrow for part in self.parts for arrow in part.arrows))
+        return joined(self.parts)
 
     def save(self, path: str) -> None:
         """Write it to a file: .json or .json.gz for Perfetto, .svg for a picture."""
@@ -123,11 +127,11 @@ def trace() -> Generator[Recording]:
     """
     _, clock = _with_clock("trace()")
     recording = Recording()
-    before, clock.recorded = clock.recorded, recording.parts
+    clock.recordings.append(recording.parts)
     try:
         yield recording
     finally:
-        clock.recorded = before
+        clock.recordings = [parts for parts in clock.recordings if parts is not recording.parts]
 
 
 @contextmanager
