@@ -1,5 +1,6 @@
 """The seam of refdist on virtual devices."""
 
+import functools
 import importlib
 import math
 import sys
@@ -60,7 +61,6 @@ class SimulatorBackend(HostBackend):
         self.clock: Clock | None = None
         self.memory: Memory | None = None  # where the devices of the cluster have an end to theirs
         self._algorithm, self._accumulate = algorithm, _accumulation(accumulate)
-        self._counting = True  # whether what JAX computes at once is to be counted
         if cluster is not None:
             virtual = [device for device in self._devices if device.kind != "CPU"]
             self._places = {device: place for place, device in enumerate(virtual)}
@@ -76,10 +76,9 @@ class SimulatorBackend(HostBackend):
         clock = self.clock
 
         def charge(flops: float, moved: float, name: str) -> None:
-            if self._counting:
-                self.charge(clock.roofline(flops, moved), name, PLACEMENT.get() or device)
+            self.charge(clock.roofline(flops, moved), name, PLACEMENT.get() or device)
 
-        return importlib.import_module("refdist.backends.jax.metering").metered(charge)
+        return _metering().metered(charge)
 
     def fold(self, tensors: Sequence[Any]) -> np.ndarray[Any, Any]:
         return fold(tensors)
@@ -164,11 +163,8 @@ class SimulatorBackend(HostBackend):
                 for place in places:
                     self.memory.require(place, cost.peak_bytes, "a compiled program")
             advance()
-            before, self._counting = self._counting, False
-            try:
+            with _metering().unmetered():
                 yield
-            finally:
-                self._counting = before
 
         return charged
 
@@ -250,6 +246,12 @@ def _names(devices: Sequence[Device]) -> list[str]:
     if len(set(short)) == len(short):
         return short
     return [f"{device.job} {device.task} {device.short}" for device in devices]
+
+
+@functools.cache
+def _metering() -> Any:
+    # JAX takes a second to load, so it is left to those who use it.
+    return importlib.import_module("refdist.backends.jax.metering")
 
 
 def _holder() -> str:

@@ -3,6 +3,8 @@
 import contextlib
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -422,3 +424,19 @@ def test_auto_looks_at_the_devices_that_take_part():
         assert clock.fastest(places, 1 << 22) == best[len(places), places.step]
 
     assert len(set(best.values())) > 1
+
+
+def test_threads_count_what_they_compute_on_their_own_clusters():
+    def seconds(turns):
+        with tf.using("simulator", cluster=STAR):
+            strategy = tf.distribute.MirroredStrategy()
+            for _ in range(turns):
+                strategy.run(lambda: jnp.ones((16, 16)) @ jnp.ones((16, 16)))
+                barrier.wait()
+            return simulator.now()
+
+    barrier = threading.Barrier(1)
+    alone = seconds(30)
+    barrier = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as threads:
+        assert [alone, alone] == list(threads.map(seconds, [30, 30]))

@@ -1,5 +1,6 @@
 """Operations of JAX that a replica calls at once, counted as they happen."""
 
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
@@ -14,17 +15,21 @@ Charge = Callable[[float, float, str], None]
 """Takes the operations, the bytes and the name of what was computed."""
 
 
+class _Asked(threading.local):
+    """Who wants to be told, in each thread."""
+
+    charge: Charge | None = None
+
+
 class _Meter(EvalTrace):
     """Computes as JAX does outside of every trace, and says what that was.
 
     There is one of it, because programs that JAX has compiled are kept for the trace in which they were first called.
     """
 
-    charge: Charge | None = None
-
     def process_primitive(self, primitive: Any, args: Any, params: Any, /) -> Any:
         results = super().process_primitive(primitive, args, params)
-        charge = self.charge
+        charge = _ASKED.charge
         if charge is not None:
             outputs = results if primitive.multiple_results else [results]
             flops, moved = cost_of_call(
@@ -34,6 +39,7 @@ class _Meter(EvalTrace):
         return results
 
 
+_ASKED = _Asked()
 _METER = _Meter()
 treat_as_outside(_METER)
 
@@ -44,12 +50,22 @@ def metered(charge: Charge) -> Generator[None]:
     if tracing():
         yield
         return
-    before, _METER.charge = _METER.charge, charge
+    before, _ASKED.charge = _ASKED.charge, charge
     try:
         with set_current_trace(_METER):
             yield
     finally:
-        _METER.charge = before
+        _ASKED.charge = before
+
+
+@contextmanager
+def unmetered() -> Generator[None]:
+    """Tell nobody, in a block, what JAX computes."""
+    before, _ASKED.charge = _ASKED.charge, None
+    try:
+        yield
+    finally:
+        _ASKED.charge = before
 
 
 def _name(primitive: Any, params: Any) -> str:
