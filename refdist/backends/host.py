@@ -126,4 +126,9 @@ def mean(total: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
     """
     if total.dtype.kind in "biu":
         return np.asarray(np.true_divide(total, count))
-    return np.asarray(np.divide(total, np.asarray(count, dtype=total.dtype)))
+    divisor = np.asarray(count).astype(total.dtype)
+    if (
+        total.dtype.itemsize <= 2 and float(divisor) != count
+    ):  # narrow floats have no such number: theirs would be another one, or none at all
+        return np.asarray(np.divide(total.astype(np.float64), count).astype(total.dtype))
+    return np.asarray(np.divide(total, divisor))

@@ -63,7 +63,10 @@ class Compiler(abc.ABC):
             return total
         if tensor.dtype.kind in "iu":
             total = total.astype(jax.dtypes.canonicalize_dtype(np.float64))
-        return total / np.asarray(self.count, total.dtype)
+        divisor = np.asarray(self.count).astype(total.dtype)
+        if total.dtype.itemsize <= 2 and float(divisor) != self.count:  # narrow floats have no such number
+            return (total.astype(jnp.float32) / self.count).astype(total.dtype)
+        return total / divisor
 
     def join(self, tensor: jax.Array, axis: int) -> jax.Array:
         """Join the tensors of all replicas along an axis."""
