@@ -81,7 +81,27 @@ class SimulatorBackend(HostBackend):
         return _metering().metered(charge)
 
     def fold(self, tensors: Sequence[Any]) -> np.ndarray[Any, Any]:
-        return fold(tensors)
+        wider = self._precision(tensors[0])
+        if wider is None:
+            return fold(tensors)
+        with np.errstate(over="ignore"):
+            return fold([np.asarray(tensor, wider) for tensor in tensors]).astype(tensors[0].dtype)
+
+    def for_task(self, job: str, task: int, tasks: int) -> HostBackend:
+        self._require_no_cluster(f"be {job} {task}")
+        return super().for_task(job, task, tasks)
+
+    def connect(self, devices: Sequence[Device]) -> None:
+        self._require_no_cluster(f"have the devices of other tasks, such as {devices[0] if devices else 'none'}")
+        super().connect(devices)
+
+    def _require_no_cluster(self, what: str) -> None:
+        # Their devices are none of the cluster's, and would take no time without a word.
+        if self.clock is not None:
+            raise ValueError(
+                f"A simulator with a cluster was to {what}; expected one without, because the links between workers and servers "
+                f'are not part of it. Choose refdist.use("simulator", gpus=...), or one strategy over the whole cluster.'
+            )
 
     def put(self, array: Any, device: Device | None) -> Tensor:
         return self._timed(super().put(array, device))
@@ -97,7 +117,7 @@ class SimulatorBackend(HostBackend):
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         places = self._on_cluster(tensors)
         if places is None or self.clock is None:
-            return super().reduce(tensors, op, destinations, algorithm)
+            return [self._timed(tensor) for tensor in super().reduce(tensors, op, destinations, algorithm)]
         kind = "all_to_one" if len(destinations) == 1 else "all_reduce"
         schedule = self._schedule(kind, tensors[0].nbytes, places, algorithm)
         if schedule is None:
