@@ -21,7 +21,7 @@ from simulator.folding import fold
 from simulator.memory import Memory
 from simulator.prediction import IN_SWITCH, predict_all_reduce
 from simulator.schedules import ALGORITHMS, Schedule, all_gather, all_to_one, point_to_point, schedule_of
-from simulator.timed import TimedTensor
+from simulator.timed import TimedTensor, ready_of
 from simulator.topology import Cluster
 from simulator.values import value_on
 
@@ -75,7 +75,8 @@ class SimulatorBackend(HostBackend):
             return nullcontext()
         clock = self.clock
 
-        def charge(flops: float, moved: float, name: str) -> None:
+        def charge(flops: float, moved: float, name: str, inputs: Sequence[Any]) -> None:
+            self.await_tensors(inputs, PLACEMENT.get() or device)
             self.charge(clock.roofline(flops, moved), name, PLACEMENT.get() or device)
 
         return _metering().metered(charge)
@@ -107,11 +108,12 @@ class SimulatorBackend(HostBackend):
         return self._timed(super().put(array, device))
 
     def copy(self, tensor: Tensor, device: Device) -> Tensor:
-        copied = self._timed(super().copy(tensor, device))
+        copied = self._timed(super().copy(tensor, device), ready_of(tensor))
         pair = [self._places.get(one) for one in (self.device_of(tensor), device)] if self.clock is not None else []
         ends = [place for place in pair if place is not None]
         if self.clock is not None and len(set(ends)) == 2:
-            self.clock.collective(_POINT_TO_POINT, ends, tensor.nbytes)
+            done = self.clock.collective(_POINT_TO_POINT, ends, tensor.nbytes)
+            return self._ready([copied], done)[0]
         return copied
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
@@ -124,15 +126,16 @@ class SimulatorBackend(HostBackend):
             total = self.fold(tensors)
         else:
             total = value_on(schedule, [np.asarray(one) for one in tensors], accumulate=self._precision(tensors[0]))
-        self._exchange(schedule, tensors[0].nbytes, places)
+        done = self._exchange(schedule, tensors[0].nbytes, places)
         result = mean(total, len(tensors)) if op is ReduceOp.MEAN else total
-        return [self._timed(tensor) for tensor in labelled(np.array(result), destinations)]
+        return self._ready([self._timed(tensor) for tensor in labelled(np.array(result), destinations)], done)
 
     def gather(self, tensors: Tensors, axis: int, destinations: Sequence[Device]) -> Tensors:
         results = [self._timed(tensor) for tensor in super().gather(tensors, axis, destinations)]
         places = self._on_cluster(tensors)
         if places is not None:
-            self._exchange(all_gather(len(places)), sum(tensor.nbytes for tensor in tensors), places)
+            done = self._exchange(all_gather(len(places)), sum(tensor.nbytes for tensor in tensors), places)
+            return self._ready(results, done)
         return results
 
     def charge(self, seconds: float, name: str, device: Device | None) -> None:
@@ -144,6 +147,12 @@ class SimulatorBackend(HostBackend):
     def place_of(self, device: Device | None) -> int | None:
         """Where a device is in the cluster; None where it is not in it."""
         return self._places.get(device) if self.clock is not None and device is not None else None
+
+    def await_tensors(self, inputs: Sequence[Any], device: Device | None) -> None:
+        """Let a device wait for what exchanges in the background bring it."""
+        place, until = self.place_of(device), max(map(ready_of, inputs), default=0.0)
+        if place is not None and self.clock is not None and until > self.clock.time[place]:
+            self.clock.wait([place], np.array([until]))
 
     def claimed(self, tensor: Tensor) -> Tensor:
         return self._timed(tensor)
@@ -225,12 +234,19 @@ class SimulatorBackend(HostBackend):
         known = [place for place in places if place is not None]
         return known if len(set(known)) == len(tensors) else None
 
-    def _timed(self, tensor: Tensor) -> Tensor:
+    def _ready(self, tensors: Tensors, done: Any) -> Tensors:
+        """Say of results of an exchange when they are there: all when the last device has its own."""
+        if self.clock is not None and self.clock.overlaps:
+            for tensor in tensors:
+                tensor.ready = float(done.max())
+        return tensors
+
+    def _timed(self, tensor: Tensor, ready: float = 0.0) -> Tensor:
         if self.clock is None or isinstance(tensor, TimedTensor):
             return tensor
         timed = tensor.view(TimedTensor)
         timed.flags.writeable = False
-        timed._device, timed._owner = tensor._device, self  # pyright: ignore[reportPrivateUsage]
+        timed._device, timed._owner, timed.ready = tensor._device, self, ready  # pyright: ignore[reportPrivateUsage]
         place = self._places.get(self.device_of(timed))
         if self.memory is not None and place is not None:
             self.memory.hold(timed, place, _holder())

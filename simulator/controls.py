@@ -64,7 +64,7 @@ def busy(seconds: float, name: str = "busy") -> None:
         )
     if backend.place_of(device) is None:
         raise RuntimeError(
-            f"busy() was called on {device}, which is not in the cluster; expected one of its devices, because others take no time. "
+            f"busy() was called on {device}, which is not in the cluster; expected a device that is, because others take no time. "
             f"Call it in a replica on the cluster, or in a tf.device block of one of its devices."
         )
     backend.charge(float(seconds), name, device)

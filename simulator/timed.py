@@ -19,12 +19,14 @@ _PRODUCTS = (np.dot, np.inner, np.vdot, np.tensordot)
 class TimedTensor(Tensor):
     """A tensor of a cluster: computing with it takes time on the device that does it."""
 
-    __slots__ = ("_owner",)
+    __slots__ = ("_owner", "ready")
     _owner: "SimulatorBackend | None"
+    ready: float  # when its numbers are there, where an exchange in the background brings them
 
     def __array_finalize__(self, source: Any) -> None:
         super().__array_finalize__(source)
         self._owner = getattr(source, "_owner", None)
+        self.ready = getattr(source, "ready", 0.0)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(isinstance(x, Tensor) for x in kwargs.get("out", ())):
@@ -32,6 +34,7 @@ class TimedTensor(Tensor):
                 f"{ufunc.__name__} was to write into a tensor; expected no change, because tensors are immutable. Leave out= away."
             )
         plain = [_plain(x) for x in inputs]
+        self._await([*inputs, kwargs.get("where")])
         result = getattr(ufunc, method)(*plain, **{name: _plain(x) for name, x in kwargs.items()})
         if result is NotImplemented:
             return result
@@ -41,8 +44,9 @@ class TimedTensor(Tensor):
         return tuple(made) if isinstance(result, tuple) else made[0]
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        plain: list[Any] = []
-        given = nest.map_structure(lambda x: _noted(x, plain), (args, kwargs))
+        tensors: list[Tensor] = []
+        given = nest.map_structure(lambda x: _noted(x, tensors), (args, kwargs))
+        plain = [_plain(x) for x in tensors]
         result = function(*given[0], **given[1])
         results = list(result) if isinstance(result, (tuple, list)) else [result]
         new = [x for x in results if isinstance(x, (np.ndarray, np.generic))]
@@ -50,6 +54,7 @@ class TimedTensor(Tensor):
             return self._view(np.ndarray.__array_function__(self, function, types, args, kwargs))
         if not new:
             return result
+        self._await(tensors)
         operations = _operations(function, given[0], plain, new)
         made = self._made(function.__name__, plain, results, operations, [kwargs.get("out")])
         if not isinstance(result, (tuple, list)):
@@ -60,12 +65,14 @@ class TimedTensor(Tensor):
         result = super().__getitem__(key)
         if np.may_share_memory(np.asarray(result), np.asarray(self)) or not isinstance(result, TimedTensor):
             return result
+        self._await([self])
         return self._made("getitem", [], [np.asarray(result)], None)[0]  # what is picked out is another tensor
 
     def astype(self, *args: Any, **kwargs: Any) -> Any:
         result = np.asarray(self).astype(*args, **kwargs)
         if np.may_share_memory(result, np.asarray(self)):
             return self
+        self._await([self])
         return self._made("astype", [np.asarray(self)], [result], None)[0]
 
     def like(self, array: np.ndarray[Any, Any]) -> Tensor:
@@ -78,8 +85,13 @@ class TimedTensor(Tensor):
             return result
         view = result.view(TimedTensor)  # functions such as broadcast_to forget the subclass
         view.flags.writeable = False
-        view._device, view._owner = PLACEMENT.get() or self._device, self._owner
+        view._device, view._owner, view.ready = PLACEMENT.get() or self._device, self._owner, self.ready
         return view
+
+    def _await(self, inputs: Sequence[Any]) -> None:
+        """Let the device wait for what it computes with."""
+        if self._owner is not None:
+            self._owner.await_tensors(inputs, PLACEMENT.get() or self._device)
 
     def _made(
         self, name: str, inputs: Sequence[Any], results: Sequence[Any], operations: float | None, written: Any = ()
@@ -114,16 +126,24 @@ for _name in "mean var std dot argmax argmin argsort take repeat trace compress 
     setattr(TimedTensor, _name, _through(_name))
 
 
+def ready_of(x: Any) -> float:
+    """When the numbers of something are there: of a tensor, or of an array that shows one, as JAX takes it."""
+    while x is not None:
+        if isinstance(x, TimedTensor):
+            return x.ready
+        x = getattr(x, "base", None)
+    return 0.0
+
+
 def _plain(x: Any) -> Any:
     return x.view(np.ndarray) if isinstance(x, Tensor) else x
 
 
-def _noted(x: Any, plain: list[Any]) -> Any:
-    """The array in a tensor, noted among those that a function takes."""
-    if not isinstance(x, Tensor):
-        return x
-    plain.append(x.view(np.ndarray))
-    return plain[-1]
+def _noted(x: Any, tensors: list[Tensor]) -> Any:
+    """The array in a tensor, which is noted among those that a function takes."""
+    if isinstance(x, Tensor):
+        tensors.append(x)
+    return _plain(x)
 
 
 def _operations(function: Any, args: Any, inputs: Sequence[Any], results: Sequence[Any]) -> float | None:

@@ -440,3 +440,46 @@ def test_threads_count_what_they_compute_on_their_own_clusters():
     barrier = threading.Barrier(2)
     with ThreadPoolExecutor(2) as threads:
         assert [alone, alone] == list(threads.map(seconds, [30, 30]))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: x * 2,
+        lambda x: np.mean(x),
+        lambda x: x[None] + 1,
+        lambda x: x[[0]],
+        lambda x: tf.cast(x, tf.float64),
+        lambda x: jnp.sum(x),
+        lambda x: jnp.asarray(x) * 2,
+    ],
+)
+@pytest.mark.parametrize("exchange", [lambda x: ctx().all_reduce("sum", x), lambda x: ctx().all_gather(x, 0)])
+def test_in_the_background_computing_waits_for_what_it_needs(strategy, exchange, use):
+    def step():
+        result = exchange(tf.zeros([1 << 18]))
+        simulator.busy(1e-6)
+        use(result)
+        simulator.busy(1e-3)
+
+    with simulator.overlap():
+        strategy.run(step)
+    clock = strategy.extended.backend.clock
+
+    assert all(clock.waiting > 0)
+    assert clock.time == pytest.approx(clock.computing + clock.waiting)
+
+
+def test_in_the_background_a_variable_is_there_when_it_has_come(strategy):
+    with strategy.scope():
+        variable = tf.Variable(tf.zeros([1 << 18]))
+
+    def step():
+        variable.assign(ctx().all_reduce("sum", tf.zeros([1 << 18])))
+        simulator.busy(1e-6)
+        return variable + 1.0
+
+    clock = strategy.extended.backend.clock
+    with simulator.overlap():
+        strategy.run(step)
+        assert all(clock.waiting > 0)

@@ -1,7 +1,7 @@
 """Operations of JAX that a replica calls at once, counted as they happen."""
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,8 +11,8 @@ from jax._src.core import EvalTrace, set_current_trace  # pyright: ignore
 from refdist.backends.jax.costs import cost_of_call
 from refdist.backends.jax.tracing import tracing, treat_as_outside
 
-Charge = Callable[[float, float, str], None]
-"""Takes the operations, the bytes and the name of what was computed."""
+Charge = Callable[[float, float, str, Sequence[Any]], None]
+"""Takes the operations, the bytes, the name and the inputs of what was computed."""
 
 
 class _Asked(threading.local):
@@ -35,7 +35,7 @@ class _Meter(EvalTrace):
             flops, moved = cost_of_call(
                 primitive, [jax.typeof(x) for x in args], [jax.typeof(x) for x in outputs], params
             )
-            charge(flops, moved, _name(primitive, params))
+            charge(flops, moved, _name(primitive, params), [getattr(x, "val", x) for x in args])
         return results
 
 
