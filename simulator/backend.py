@@ -157,9 +157,14 @@ class SimulatorBackend(HostBackend):
     def claimed(self, tensor: Tensor) -> Tensor:
         return self._timed(tensor)
 
+    def let_go(self, array: Any) -> None:
+        """Count what a program has made no longer, because tensors are made of it."""
+        if self.memory is not None:
+            self.memory.let_go(array)
+
     def charge_program(
         self, devices: Sequence[Device], cost: Any, algorithm: str
-    ) -> Callable[[], AbstractContextManager[None]] | None:
+    ) -> Callable[[], AbstractContextManager[Any]] | None:
         """What surrounds each run of a compiled program: it needs room, and moves the clocks on, step by step."""
         clock = self.clock
         places = [self._places[device] for device in devices if device in self._places] if clock is not None else []
@@ -186,14 +191,18 @@ class SimulatorBackend(HostBackend):
                 else:
                     ends.append(self._exchange(schedule, size, places, ready if clock.overlaps else None))
 
-        @contextmanager
-        def charged() -> Generator[None]:
+        def keep(array: Any, size: int, homes: Sequence[Device]) -> None:
+            own = places if homes == devices else [self._places[home] for home in homes if home in self._places]
             if self.memory is not None:
-                for place in places:
-                    self.memory.require(place, cost.peak_bytes, "a compiled program")
+                self.memory.hold_on_each(array, own, size, "a compiled program")
+
+        @contextmanager
+        def charged() -> Generator[Any]:
+            if self.memory is not None:
+                self.memory.require(places, cost.peak_bytes, "a compiled program")
             advance()
             with _metering().unmetered():
-                yield
+                yield None if self.memory is None else keep
 
         return charged
 

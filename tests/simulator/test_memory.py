@@ -78,3 +78,71 @@ def test_a_compiled_program_needs_room_for_what_it_keeps_between_its_steps(strat
     with pytest.raises(simulator.OutOfMemory, match=r"GPU:0 was to hold .* more, made at a compiled program"):
         strategy.run(step, args=(large,))
     assert 200 * 200 * 2 * 200.0 == float(total)  # nothing was written
+
+
+def test_what_compiled_programs_make_is_resident_until_it_is_gone(strategy):
+    memory = strategy.extended.backend.memory
+    with strategy.scope():
+        total = tf.Variable(tf.zeros([10_000]))
+        own = tf.Variable(
+            tf.zeros([10_000]),
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.SUM,
+        )
+
+    @tf.function
+    def step(x):
+        def replica(x):
+            total.assign_add(tf.distribute.get_replica_context().all_reduce("sum", x))
+            own.assign_add(x)
+            return x * 2.0
+
+        return strategy.run(replica, args=(x,))
+
+    def resident():
+        gc.collect()
+        return [memory.resident(device) for device in range(2)]
+
+    x = strategy.run(lambda: tf.ones([10_000]))
+    assert [120_000] * 2 == resident()
+    for _ in range(3):
+        y = step(x)
+        assert [160_000] * 2 == resident()
+    kept = [y.values, total.numpy(), total.values, own.values]
+    assert [160_000] * 2 == resident()
+    del y, kept
+    assert [120_000] * 2 == resident()
+
+
+def test_results_of_compiled_programs_that_are_kept_fill_the_memory(strategy):
+    with strategy.scope():
+        steps = tf.Variable(0.0)
+
+    @tf.function
+    def step(x):
+        steps.assign_add(1.0)
+        return strategy.run(lambda x: x * 2.0, args=(x,))
+
+    x = strategy.run(lambda: tf.ones([50_000]))
+    kept = []
+    with pytest.raises(simulator.OutOfMemory, match="kB made at a compiled program"):
+        for _ in range(10):
+            kept.append(step(x))
+    assert len(kept) == float(steps)
+
+
+def test_a_variable_of_the_host_takes_no_room_on_devices():
+    with tf.using("simulator", cluster=SMALL) as backend:
+        strategy = tf.distribute.experimental.CentralStorageStrategy()
+        with strategy.scope():
+            total = tf.Variable(tf.zeros([10_000]), aggregation=tf.VariableAggregation.SUM)
+
+        @tf.function
+        def step():
+            strategy.run(lambda: total.assign_add(tf.ones([10_000])))
+
+        step()
+        step()
+
+        assert [0, 0] == [backend.memory.resident(device) for device in range(2)]
+        assert 4.0 == total.numpy()[0]

@@ -170,7 +170,7 @@ class Compiler(abc.ABC):
             self._steps_differ,
         )
 
-    def charge(self, traced: Traced) -> Callable[[], AbstractContextManager[None]] | None:
+    def charge(self, traced: Traced) -> Callable[[], AbstractContextManager[Any]] | None:
         """What surrounds each run of a program, where the backend keeps time."""
         charge = getattr(self.real, "charge_program", None)
         return None if charge is None else charge(self.devices, cost_of(traced.jaxpr.jaxpr), self._algorithm)
@@ -256,6 +256,7 @@ class BatchCompiler(Compiler):
     def lower_each(self, array: Any, spec: Any) -> list[Any]:
         """What a program returned for each replica."""
         host = np.asarray(array)
+        self.real.let_go(array)
         return [self.real.claimed(make(row, device)) for row, device in zip(_rows(host), self.devices, strict=True)]
 
     def whole(self, copies: Sequence[Any], variable: Any) -> Any:
@@ -270,6 +271,7 @@ class BatchCompiler(Compiler):
     def parts(self, array: Any, variable: Any) -> Sequence[Any]:
         """The copies of a variable, of what a program has made."""
         host, homes = np.asarray(array), [Device(copy.device) for copy in variable.all_copies]
+        self.real.let_go(array)
         if variable.own_copies and len(homes) > 1:
             return [self.real.claimed(make(row, home)) for row, home in zip(_rows(host), homes, strict=True)]
         return [self.real.claimed(tensor) for tensor in labelled(host, homes)]
