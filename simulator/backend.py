@@ -4,6 +4,7 @@ import functools
 import importlib
 import math
 import sys
+import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -71,9 +72,11 @@ class SimulatorBackend(HostBackend):
                 self.memory = Memory(names, cluster.kind.memory_bytes)
 
     def on(self, device: Device | None) -> AbstractContextManager[Any]:
-        if self.clock is None or sys.modules.get("jax") is None:
-            return nullcontext()
         clock = self.clock
+        if clock is None:
+            return nullcontext()
+        if sys.modules.get("jax") is None:
+            return _without_jax()
 
         def charge(flops: float, moved: float, name: str, inputs: Sequence[Any]) -> None:
             self.await_tensors(inputs, PLACEMENT.get() or device)
@@ -283,6 +286,18 @@ def _accumulation(accumulate: Any) -> np.dtype[Any] | None:
             f"added up before they are rounded. Leave it out to round each sum to the tensors' own dtype."
         )
     return dtype
+
+
+@contextmanager
+def _without_jax() -> Generator[None]:
+    """Say so where JAX is loaded in a block: what it has computed there was not counted."""
+    yield
+    if sys.modules.get("jax") is not None:
+        warnings.warn(
+            "JAX was imported while a replica ran; expected that before, because what it computed until then took no virtual time. "
+            "Import jax at the head of the program.",
+            stacklevel=2,
+        )
 
 
 def _names(devices: Sequence[Device]) -> list[str]:

@@ -483,3 +483,28 @@ def test_in_the_background_a_variable_is_there_when_it_has_come(strategy):
     with simulator.overlap():
         strategy.run(step)
         assert all(clock.waiting > 0)
+
+
+def test_thousands_of_devices_that_begin_at_different_times_exchange_quickly():
+    cluster = simulator.Cluster.star(4000, 12.5e9, 500e-9)
+    clock = Clock(cluster, [f"GPU:{place}" for place in range(4000)])
+    clock.work([7], 1e-3)
+    clock.collective(ALGORITHMS["ring"](4000, 1), range(4000), 4096)  # 32 million messages
+
+    assert 1e-3 + simulator.predict_all_reduce(cluster, 4096, "ring").seconds == clock.now()
+    assert clock.time == pytest.approx(clock.computing + clock.communicating + clock.waiting)
+
+
+def test_jax_that_is_loaded_too_late_to_be_counted_is_mentioned():
+    code = """
+import refdist as tf, simulator, warnings
+def step():
+    import jax.numpy as jnp
+    return jnp.ones(3) * 2
+with tf.using("simulator", cluster=simulator.Cluster.star(2, 1e9, 0)), warnings.catch_warnings(record=True) as caught:
+    tf.distribute.MirroredStrategy().run(step)
+    tf.distribute.MirroredStrategy().run(step)
+print([str(one.message)[:43] for one in caught])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "['JAX was imported while a replica ran; expec']" == done.stdout.strip()
