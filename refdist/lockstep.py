@@ -6,6 +6,7 @@ meeting is held once, outside the bodies, and each gets its answer. Whatever goe
 """
 
 import contextvars
+import functools
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -245,8 +246,11 @@ def _where(meeting: Meeting) -> str:
 
 def line_of(site: Site) -> int:
     """The line of the innermost frame of a site."""
-    code: Any = site[0]
-    last: Any = site[1]
+    return _number(site[0], site[1])
+
+
+@functools.lru_cache(4096)
+def _number(code: Any, last: Any) -> int:
     return list(code.co_positions())[last // 2][0] or 0
 
 

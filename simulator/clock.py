@@ -31,6 +31,7 @@ class Clock:
         self.recordings: list[list[Trace]] = []  # of those who ask for it
         self._known: dict[tuple[Schedule, bytes, float], Array] = {}
         self._chosen: dict[tuple[tuple[int, ...], float], str] = {}
+        self._bandwidth, self._latencies = cluster.bandwidth(), cluster.latencies()
 
     @property
     def overlaps(self) -> bool:
@@ -84,7 +85,9 @@ class Clock:
         """
         chosen = np.asarray(devices)
         begin = self._begin(chosen, ready)
-        if np.all(begin == begin[0]):
+        if schedule.transfers == 1:
+            done = np.full(chosen.size, begin.max() + self._message(schedule, chosen, payload_bytes))
+        elif np.all(begin == begin[0]):
             done = begin + self._in_step(schedule, chosen, payload_bytes)
         elif schedule.transfers > _MOST_MESSAGES:
             # As if all began with the last: who is late ends no sooner, and nobody ends later.
@@ -144,6 +147,14 @@ class Clock:
             self.waiting[chosen] += there - begin
             self.time[chosen] = done
         return done
+
+    def _message(self, schedule: Schedule, chosen: Array, size_bytes: float) -> float:
+        """How long a schedule of one message takes, which has all links of its way for itself."""
+        only = schedule.rounds[0]
+        way = self.cluster.routing.routes(chosen[only.source], chosen[only.target])
+        links, passes = np.unique(way[way >= 0], return_counts=True)
+        slowest = (passes / self._bandwidth[links]).max(initial=0.0)
+        return float((passes * self._latencies[links]).sum() + size_bytes * slowest)
 
     def _in_step(self, schedule: Schedule, chosen: Array, payload_bytes: float) -> Array:
         """How long each device takes where all begin at once; a training loop asks for the same again and again."""

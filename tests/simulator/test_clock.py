@@ -16,7 +16,7 @@ import refdist as tf
 import simulator
 from simulator.clock import Clock
 from simulator.prediction import played
-from simulator.schedules import ALGORITHMS
+from simulator.schedules import ALGORITHMS, all_to_one, point_to_point
 from simulator.values import value_on
 
 ctx = tf.distribute.get_replica_context
@@ -508,3 +508,27 @@ print([str(one.message)[:43] for one in caught])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "['JAX was imported while a replica ran; expec']" == done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        STAR,
+        simulator.presets.ethernet(hosts=2, devices_per_host=3, gigabits=100),
+        simulator.presets.pcie_box(4),
+        simulator.presets.tpu_v4((4, 2, 1)),
+        simulator.presets.dgx_h100(),
+        simulator.Cluster.star(2, 1e9, 0.0),
+    ],
+)
+@pytest.mark.parametrize("size", [0, 1, 4096, 1e9])
+@pytest.mark.parametrize("schedule", [point_to_point(), all_to_one(2)], ids=["copy", "all_to_one"])
+def test_a_copy_takes_what_a_message_by_itself_takes(cluster, size, schedule):
+    for source in range(cluster.device_count):
+        for target in {0, 1, cluster.device_count - 1} - {source}:
+            pair = np.array([source, target])
+            clock = Clock(cluster, [str(place) for place in range(cluster.device_count)])
+            clock.work([target], 1e-3)
+            done = clock.collective(schedule, [source, target], size)
+
+            assert played(cluster, schedule, size, devices=pair).seconds + 1e-3 == pytest.approx(done, rel=1e-12)
