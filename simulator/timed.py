@@ -8,6 +8,7 @@ import numpy as np
 
 from refdist import nest
 from refdist.device import PLACEMENT
+from refdist.layout import LaidOut
 from refdist.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -39,11 +40,17 @@ class TimedTensor(Tensor):
         if result is NotImplemented:
             return result
         results = result if isinstance(result, tuple) else (result,)
+        laid_out = next((x for x in inputs if isinstance(x, LaidOut)), None)
+        if laid_out is not None:
+            made = [laid_out.like(np.asarray(x)) for x in results]
+            return tuple(made) if isinstance(result, tuple) else made[0]
         operations = 2.0 * results[0].size * np.shape(plain[0])[-1] if ufunc is np.matmul else None
         made = self._made(ufunc.__name__, plain, results, operations, kwargs.get("out", ()))
         return tuple(made) if isinstance(result, tuple) else made[0]
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if any(issubclass(kind, LaidOut) for kind in types):
+            return NotImplemented  # the one that has a layout knows what to do
         tensors: list[Tensor] = []
         given = nest.map_structure(lambda x: _noted(x, tensors), (args, kwargs))
         plain = [_plain(x) for x in tensors]

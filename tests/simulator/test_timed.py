@@ -133,3 +133,27 @@ def test_results_in_tuples_keep_their_kind(tensor):
     assert isinstance(np.divmod(tensor, 2), tuple)
     assert np.shape(tensor) == (8, 8)
     assert np.array_equal(tensor, VALUES)
+
+
+@pytest.mark.parametrize(
+    ("function", "first", "second"),
+    [
+        (lambda x: x * tf.constant(10.0), [0, 10], [20, 30]),
+        (lambda x: tf.ones([4]) + x, [1, 2], [3, 4]),
+        (lambda x: np.divmod(tf.ones([4]) * 4.0, x + 1.0)[0], [4, 2], [1, 1]),
+        (lambda x: np.where(x > 1, x, tf.ones([4])), [1, 1], [2, 3]),
+        (lambda x: np.concatenate([tf.ones([1]), x]), [1, 0, 1, 2, 3], [1, 0, 1, 2, 3]),
+    ],
+)
+def test_tensors_in_pieces_stay_so_when_they_meet_others(function, first, second):
+    with tf.using("simulator", cluster=simulator.presets.tpu_v4((2, 2, 2))):
+        topology = tf.tpu.experimental.initialize_tpu_system()
+        build = tf.tpu.experimental.DeviceAssignment.build
+        assignment = build(topology, computation_shape=[1, 1, 2, 1], num_replicas=4)
+        strategy = tf.distribute.TPUStrategy(experimental_device_assignment=assignment)
+
+        def step():
+            return function(strategy.experimental_split_to_logical_devices(tf.range(4.0), [2]))
+
+        pieces = tf.logical_pieces(strategy.run(step).values[0])
+        assert [first, second] == [piece.tolist() for _, piece in pieces]
