@@ -1,7 +1,9 @@
 """Virtual time: one clock for each device of a cluster, moved on by work and by messages."""
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -12,8 +14,21 @@ from simulator.topology import Cluster
 from simulator.traces import Span, Trace
 
 Array = np.ndarray[Any, Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 _KNOWN = 256  # how many durations are kept
 _MOST_MESSAGES = 4_000_000  # of an exchange that is played one by one; they take seconds
+
+
+def _alone(method: Callable[Concatenate["Clock", P], R]) -> Callable[Concatenate["Clock", P], R]:
+    """Let one thread at a time move the clocks on."""
+
+    @functools.wraps(method)
+    def locked(self: "Clock", *args: P.args, **kwargs: P.kwargs) -> R:
+        with self.lock:
+            return method(self, *args, **kwargs)
+
+    return locked
 
 
 class Clock:
@@ -28,6 +43,7 @@ class Clock:
         self.waiting = np.zeros(cluster.device_count)
         self.overlapping = 0  # how many blocks there are in which devices go on computing while they communicate
         self._free = np.zeros(cluster.device_count)  # when the last exchange of each device is over
+        self.lock = threading.RLock()  # several threads may run programs on one cluster
         self.recordings: list[list[Trace]] = []  # of those who ask for it
         self._known: dict[tuple[Schedule, bytes, float], Array] = {}
         self._chosen: dict[tuple[tuple[int, ...], float], str] = {}
@@ -42,6 +58,7 @@ class Clock:
         """The time of the device that is furthest on."""
         return float(self.time.max())
 
+    @_alone
     def work(self, devices: Sequence[int] | Array, seconds: float, name: str = "compute") -> None:
         """Let devices be busy, each for so long."""
         chosen = np.asarray(devices)
@@ -75,6 +92,7 @@ class Clock:
         """How many of so many devices share a host; a part of the cluster is taken for one host."""
         return self.cluster.host_size if devices == self.cluster.device_count else devices
 
+    @_alone
     def collective(
         self, schedule: Schedule, devices: Sequence[int], payload_bytes: float, ready: Array | None = None
     ) -> Array:
@@ -101,6 +119,7 @@ class Clock:
             )
         return self._exchanged(chosen, begin, done)
 
+    @_alone
     def together(self, devices: Sequence[int], seconds: float, name: str, ready: Array | None = None) -> Array:
         """Let devices wait for the last of them, and then take the same time."""
         chosen = np.asarray(devices)
@@ -116,6 +135,7 @@ class Clock:
             self._record(Trace((*(one for one in waits if one.start_seconds < latest), *spans)))
         return self._exchanged(chosen, begin, np.full(chosen.size, latest + seconds))
 
+    @_alone
     def wait(self, devices: Sequence[int], until: Array) -> None:
         """Let devices do nothing until some time has come for each of them."""
         chosen = np.asarray(devices)

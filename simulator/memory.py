@@ -1,5 +1,6 @@
 """The memory of virtual devices: what is resident, and who holds it."""
 
+import threading
 import weakref
 from collections import Counter
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ class Memory:
         self._held: list[Counter[str]] = [Counter() for _ in names]
         self._resident = np.zeros(len(names), np.int64)
         self._peak = np.zeros(len(names), np.int64)
+        self._lock = threading.RLock()  # tensors come and go in several threads
         self._alive: dict[int, Any] = {}
         self._common: dict[int, tuple[Any, frozenset[int], int, str]] = {}  # what several devices have of one array
 
@@ -33,18 +35,19 @@ class Memory:
 
     def hold(self, tensor: Any, device: int, holder: str) -> None:
         """Count a tensor as long as it is alive, or raise where there is no room for it."""
-        size = int(tensor.nbytes)
-        self.require([device], size, holder)
-        self._resident[device] += size
-        self._held[device][holder] += size
-        key = id(tensor)
+        size, key = int(tensor.nbytes), id(tensor)
+        with self._lock:
+            self.require([device], size, holder)
+            self._resident[device] += size
+            self._held[device][holder] += size
         self._alive[key] = weakref.ref(tensor, lambda _: self._release(key, device, holder, size))
 
     def hold_on_each(self, array: Any, devices: Sequence[int], size: int, holder: str) -> None:
         """Count an array of which each device has so many bytes, as long as it is alive or until it is let go."""
-        self.require(devices, size, holder)
         key, places = id(array), list(devices)
-        self._resident[places] += size
+        with self._lock:
+            self.require(devices, size, holder)
+            self._resident[places] += size
         self._common[key] = (weakref.ref(array, lambda _: self._let_go(key)), frozenset(places), size, holder)
 
     def let_go(self, array: Any) -> None:
@@ -76,14 +79,16 @@ class Memory:
 
     def _release(self, key: int, device: int, holder: str, size: int) -> None:
         self._alive.pop(key, None)
-        self._resident[device] -= size
-        self._held[device][holder] -= size
-        if not self._held[device][holder]:
-            del self._held[device][holder]
+        with self._lock:
+            self._resident[device] -= size
+            self._held[device][holder] -= size
+            if not self._held[device][holder]:
+                del self._held[device][holder]
 
     def _let_go(self, key: int) -> None:
         _, places, size, _ = self._common.pop(key, (None, frozenset[int](), 0, ""))
-        self._resident[list(places)] -= size
+        with self._lock:
+            self._resident[list(places)] -= size
 
     def _largest(self, device: int) -> str:
         held = Counter(self._held[device])

@@ -1,6 +1,7 @@
 """On a cluster, strategies take virtual time, and their numbers are those of the algorithm."""
 
 import contextlib
+import gc
 import subprocess
 import sys
 import threading
@@ -532,3 +533,21 @@ def test_a_copy_takes_what_a_message_by_itself_takes(cluster, size, schedule):
             done = clock.collective(schedule, [source, target], size)
 
             assert played(cluster, schedule, size, devices=pair).seconds + 1e-3 == pytest.approx(done, rel=1e-12)
+
+
+def test_threads_on_one_cluster_lose_no_time():
+    def program(strategy):
+        for _ in range(100):
+            strategy.run(lambda: ctx().all_reduce("sum", tf.ones([300]) * 2.0))
+
+    with tf.using("simulator", cluster=STAR) as backend:
+        strategy = tf.distribute.MirroredStrategy()
+        program(strategy)
+        with ThreadPoolExecutor(3) as threads:
+            list(threads.map(program, [strategy] * 3))
+    gc.collect()
+
+    clock = backend.clock
+    assert clock.time == pytest.approx(clock.computing + clock.communicating + clock.waiting)
+    assert clock.computing == pytest.approx([400 * 2 * 1200 / 1e12] * 4)
+    assert [0] * 4 == [backend.memory.resident(place) for place in range(4)]
