@@ -44,7 +44,8 @@ def value_on(
     if len({(array.shape, array.dtype) for array in arrays}) > 1:
         kinds = sorted({f"{one.dtype}{list(one.shape)}" for one in arrays})
         raise ValueError(
-            f"The arrays are {', '.join(kinds)}; expected one shape and dtype, because the same numbers of all of them meet. Convert the arrays first."
+            f"The arrays are {', '.join(kinds)}; expected one shape and dtype, because the same numbers of all of them "
+            f"meet. Convert the arrays first."
         )
     dtype = np.dtype(accumulate or arrays[0].dtype).newbyteorder("=")
     if op != "sum" and dtype.name in _NARROW:
