@@ -1,5 +1,6 @@
 """Devices of a cluster hold what is alive on them, and no more than they have room for."""
 
+import contextlib
 import gc
 
 import numpy as np
@@ -146,3 +147,37 @@ def test_a_variable_of_the_host_takes_no_room_on_devices():
 
         assert [0, 0] == [backend.memory.resident(device) for device in range(2)]
         assert 4.0 == total.numpy()[0]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda strategy, variable, value: variable.assign(value),
+        lambda strategy, variable, value: strategy.run(lambda: variable.assign(value)),
+        lambda strategy, variable, value: strategy.run(lambda: variable.assign_add(value)),
+        lambda strategy, variable, value: strategy.extended.update(variable, lambda v, x: v.assign(x), args=(value,)),
+    ],
+)
+@pytest.mark.parametrize("taken", range(10, 100, 6))
+def test_a_write_for_which_one_device_has_no_room_is_not_half_done(strategy, write, taken):
+    with strategy.scope():
+        variable = tf.Variable(tf.zeros([25_000]), aggregation=tf.VariableAggregation.MEAN)  # of 100 kB
+    with tf.device("CPU:0"):
+        value = tf.ones([25_000])
+    with tf.device("GPU:1"):
+        hog = tf.zeros([(900 - 6 * taken) * 250])
+
+    with contextlib.suppress(simulator.OutOfMemory):
+        write(strategy, variable, value)
+
+    assert hog.shape
+    assert 1 == len({float(copy.numpy()[0]) for copy in variable.values})
+
+
+def test_a_tensor_that_is_there_already_is_not_held_twice(strategy):
+    with tf.device("GPU:0"):
+        tensor = tf.zeros([100_000])
+        kept = [tf.identity(tensor) for _ in range(5)]
+
+    assert 400_000 == strategy.extended.backend.memory.resident(0)
+    assert 5 == len(kept)
