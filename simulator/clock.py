@@ -197,7 +197,8 @@ class Clock:
 
     def report(self) -> str:
         """How long each device has computed, communicated and waited, as text."""
-        lines = [f"{'device':12} {'time':>12} {'compute':>12} {'collective':>12} {'waiting':>12}"]
+        width = max(12, *map(len, self.names))
+        lines = [f"{'device':{width}} {'time':>12} {'compute':>12} {'collective':>12} {'waiting':>12}"]
         shown = (
             range(len(self.names))
             if len(self.names) <= 16
@@ -207,7 +208,9 @@ class Clock:
             if place and device != shown[place - 1] + 1:
                 lines.append(f"... {len(self.names) - 16} more")
             columns = (self.time, self.computing, self.communicating, self.waiting)
-            lines.append(f"{self.names[device]:12} " + " ".join(f"{_text(column[device]):>12}" for column in columns))
+            lines.append(
+                f"{self.names[device]:{width}} " + " ".join(f"{_text(column[device]):>12}" for column in columns)
+            )
         return "\n".join(lines)
 
 

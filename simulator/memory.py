@@ -37,8 +37,12 @@ class Memory:
         """Count a tensor as long as it is alive, or raise where there is no room for it."""
         size, key = int(tensor.nbytes), id(tensor)
         with self._lock:
-            self.require([device], size, holder)
-            self._resident[device] += size
+            now = int(self._resident[device]) + size
+            if now > self._capacity:
+                self.require([device], size, holder)
+            self._resident[device] = now
+            if now > self._peak[device]:
+                self._peak[device] = now
             self._held[device][holder] += size
         self._alive[key] = weakref.ref(tensor, lambda _: self._release(key, device, holder, size))
 
@@ -69,9 +73,10 @@ class Memory:
 
     def report(self) -> str:
         """What each device holds now, and held at most, as text."""
-        lines = [f"{'device':12} {'resident':>12} {'peak':>12}"]
+        width = max(12, *map(len, self._names))
+        lines = [f"{'device':{width}} {'resident':>12} {'peak':>12}"]
         lines += [
-            f"{name:12} {_text(self._resident[place]):>12} {_text(self._peak[place]):>12}"
+            f"{name:{width}} {_text(self._resident[place]):>12} {_text(self._peak[place]):>12}"
             for place, name in enumerate(self._names[:32])
         ]
         more = len(self._names) - 32

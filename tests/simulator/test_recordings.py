@@ -109,6 +109,8 @@ def test_devices_of_several_hosts_have_names_of_their_own():
 
         assert strategy.num_replicas_in_sync == len(recording.trace().devices)
         assert "worker 1 TPU:0" in simulator.report()
+        for report in (simulator.report(), simulator.memory_report()):
+            assert 1 == len({len(line) for line in report.splitlines() if "more" not in line})
 
 
 def test_exchanges_that_share_a_link_at_once_are_one_span_of_it():
