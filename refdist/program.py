@@ -2,7 +2,7 @@
 
 import os
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -44,7 +44,7 @@ class Program:
         checked: Sequence[str],
         result: Any,
         wide: bool,
-        charge: Callable[[], AbstractContextManager[Any]] | None = None,
+        charge: Callable[..., AbstractContextManager[Any]] | None = None,
     ) -> None:
         self._charge = charge
         self._compiler, self._compiled, self._takes = compiler, compiled, tuple(takes)
@@ -56,7 +56,7 @@ class Program:
     def __call__(self, leaves: Sequence[Any]) -> Any:
         if self._charge is None:
             return self._run(leaves)
-        with self._charge() as keep:
+        with self._charge(lambda: self._brought(leaves)) as keep:
             return self._run(leaves, keep)
 
     def _run(self, leaves: Sequence[Any], keep: Callable[[Any, int, Sequence[Device]], None] | None = None) -> Any:
@@ -77,6 +77,13 @@ class Program:
                 self._keep(outputs, keep)
         results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
         return optree.tree_unflatten(self._shape, results)
+
+    def _brought(self, leaves: Sequence[Any]) -> Iterator[Any]:
+        """The tensors that a call takes, as far as there are any: not what the last program has left in its own form."""
+        for place, each in self._takes:
+            yield from leaves[place].parts if each else [leaves[place]]
+        for variable in self._reads:
+            yield from [copy.stored for copy in variable.all_copies] if variable.settled else []
 
     def _keep(self, outputs: Sequence[Any], keep: Callable[[Any, int, Sequence[Device]], None]) -> None:
         """Say how many bytes of what the program has made stay on each device; what is lowered at once says so itself."""

@@ -5,7 +5,7 @@ import importlib
 import math
 import sys
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -170,7 +170,7 @@ class SimulatorBackend(HostBackend):
 
     def charge_program(
         self, devices: Sequence[Device], cost: Any, algorithm: str
-    ) -> Callable[[], AbstractContextManager[Any]] | None:
+    ) -> Callable[..., AbstractContextManager[Any]] | None:
         """What surrounds each run of a compiled program: it needs room, and moves the clocks on, step by step."""
         clock = self.clock
         places = [self._places[device] for device in devices if device in self._places] if clock is not None else []
@@ -203,9 +203,11 @@ class SimulatorBackend(HostBackend):
                 self.memory.hold_on_each(array, own, size, "a compiled program")
 
         @contextmanager
-        def charged() -> Generator[Any]:
+        def charged(brought: Callable[[], Iterable[Any]]) -> Generator[Any]:
             if self.memory is not None:
                 self.memory.require(places, cost.peak_bytes, "a compiled program")
+            if clock.overlaps:
+                clock.wait(places, np.full(len(places), max(map(ready_of, brought()), default=0.0)))
             advance()
             with _metering().unmetered():
                 yield None if self.memory is None else keep

@@ -551,3 +551,29 @@ def test_threads_on_one_cluster_lose_no_time():
     assert clock.time == pytest.approx(clock.computing + clock.communicating + clock.waiting)
     assert clock.computing == pytest.approx([400 * 2 * 1200 / 1e12] * 4)
     assert [0] * 4 == [backend.memory.resident(place) for place in range(4)]
+
+
+def test_in_the_background_a_program_waits_for_what_it_takes(strategy):
+    with strategy.scope():
+        variable = tf.Variable(tf.zeros([1 << 18]))
+    clock = strategy.extended.backend.clock
+    doubled = tf.function(lambda x: x * 2.0)
+    read = tf.function(lambda: variable.read_value() * 2.0)
+    strategy.run(read)
+    exchange = simulator.predict_all_reduce(STAR, 1 << 20, "ring").seconds
+
+    def exchanged(then):
+        clock.wait(range(4), np.full(4, clock.now()))  # so that all begin at once
+        before = clock.waiting.copy()
+        with simulator.overlap():
+            then(strategy.run(lambda: ctx().all_reduce("sum", tf.zeros([1 << 18]))))
+            return clock.waiting - before
+
+    assert [exchange] * 4 == pytest.approx(exchanged(lambda total: strategy.run(doubled, args=(total,))))
+    assert [0.0] * 4 == exchanged(lambda total: None).tolist()
+
+    def assigned(total):
+        strategy.run(lambda x: variable.assign(x), args=(total,))
+        strategy.run(read)
+
+    assert all(exchanged(assigned) >= exchange * 0.999)

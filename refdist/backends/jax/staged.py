@@ -170,7 +170,7 @@ class Compiler(abc.ABC):
             self._steps_differ,
         )
 
-    def charge(self, traced: Traced) -> Callable[[], AbstractContextManager[Any]] | None:
+    def charge(self, traced: Traced) -> Callable[..., AbstractContextManager[Any]] | None:
         """What surrounds each run of a program, where the backend keeps time."""
         charge = getattr(self.real, "charge_program", None)
         return None if charge is None else charge(self.devices, cost_of(traced.jaxpr.jaxpr), self._algorithm)
