@@ -1,8 +1,10 @@
 """What a program asks of the simulator beside the documented API: the time, more work, reports and recordings."""
 
-import math
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+
+import numpy as np
 
 from refdist.backend import current
 from refdist.context import backend as backend_here
@@ -53,7 +55,7 @@ def now() -> float:
 
 def busy(seconds: float, name: str = "busy") -> None:
     """Let the device of the replica that the code is in, or of the surrounding device scope, work for some time."""
-    if not (isinstance(seconds, (int, float)) and math.isfinite(seconds) and seconds >= 0):
+    if not (isinstance(seconds, (int, float, np.number)) and 0 <= seconds <= sys.float_info.max):
         raise ValueError(f"busy() got {seconds!r}; expected a number of seconds of at least 0. Give the time it takes.")
     backend, _ = _with_clock("busy()")
     device = PLACEMENT.get()

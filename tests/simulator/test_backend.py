@@ -83,3 +83,14 @@ def test_being_busy_where_there_is_no_clock_is_refused():
         pytest.raises(RuntimeError, match="CPU:0, which is not in the cluster"),
     ):
         simulator.busy(1.0)
+
+
+def test_any_finite_number_of_seconds_will_do():
+    with tf.using("simulator", cluster=simulator.Cluster.star(2, 1e9, 1e-6)), tf.device("GPU:0"):
+        for seconds in (1, 0.5, np.float32(0.25), np.int64(2)):
+            simulator.busy(seconds)
+        assert 3.75 == simulator.now()
+        for wrong in (10**400, float("nan"), float("inf"), -1, np.float32(-1), "1"):
+            with pytest.raises(ValueError, match="expected a number of seconds"):
+                simulator.busy(wrong)
+        assert 3.75 == simulator.now()
