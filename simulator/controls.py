@@ -55,7 +55,8 @@ def now() -> float:
 
 def busy(seconds: float, name: str = "busy") -> None:
     """Let the device of the replica that the code is in, or of the surrounding device scope, work for some time."""
-    if not (isinstance(seconds, (int, float, np.number)) and 0 <= seconds <= sys.float_info.max):
+    number = seconds.item() if isinstance(seconds, np.number) else seconds
+    if not (isinstance(number, (int, float)) and 0 <= number <= sys.float_info.max):
         raise ValueError(f"busy() got {seconds!r}; expected a number of seconds of at least 0. Give the time it takes.")
     backend, _ = _with_clock("busy()")
     device = PLACEMENT.get()
@@ -69,7 +70,7 @@ def busy(seconds: float, name: str = "busy") -> None:
             f"busy() was called on {device}, which is not in the cluster; expected a device that is, because others take no time. "
             f"Call it in a replica on the cluster, or in a tf.device block of one of its devices."
         )
-    backend.charge(float(seconds), name, device)
+    backend.charge(float(number), name, device)
 
 
 def report() -> str:
