@@ -6,6 +6,7 @@ meeting is held once, outside the bodies, and each gets its answer. Whatever goe
 """
 
 import contextvars
+import functools
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -160,9 +161,13 @@ def _held(meeting: Meeting, payloads: Sequence[Any]) -> Sequence[Any]:
 
 
 def _take(hub: greenlet) -> _Runner:
-    runner = _POOL.idle.pop() if _POOL.idle else _Runner(_work)
-    if runner.parent is not hub:
-        runner.parent = hub
+    if _POOL.idle:
+        runner = _POOL.idle.pop()
+        if runner.parent is not hub:
+            runner.parent = hub
+    else:
+        runner = _Runner(_work, hub)
+        runner.switch()  # a greenlet keeps what it is started with until it ends, so it is started with nothing
     runner.gr_context = contextvars.copy_context()
     return runner
 
@@ -173,19 +178,19 @@ def _give_back(runner: _Runner) -> None:
         _POOL.idle.append(runner)
 
 
-def _work(task: Any) -> None:
+def _work() -> None:
     """Be the life of a runner."""
     while True:
+        # Neither the task nor the runner itself stays in a local variable or an argument while the runner is idle: what
+        # stood there would be kept alive. So the outcome, too, is left in the list of results.
+        task: Any = getcurrent().parent.switch(None)  # pyright: ignore[reportOptionalMemberAccess]
         # Called without a star: Python then does not use the C stack, which a greenlet has to save at every switch.
         body, index, results = task
         try:
             results[index] = body(index)
         except BaseException as error:
             results[index] = _Failure(error)
-        # Neither the task nor the runner itself stays in a local variable or an argument while the runner is idle: what
-        # stood there would be kept alive. So the outcome, too, is left in the list of results.
         body = results = task = None
-        task = getcurrent().parent.switch(None)  # pyright: ignore[reportOptionalMemberAccess]
 
 
 def _end(runners: Sequence[_Runner]) -> None:
@@ -245,8 +250,11 @@ def _where(meeting: Meeting) -> str:
 
 def line_of(site: Site) -> int:
     """The line of the innermost frame of a site."""
-    code: Any = site[0]
-    last: Any = site[1]
+    return _number(site[0], site[1])
+
+
+@functools.lru_cache(4096)
+def _number(code: Any, last: Any) -> int:
     return list(code.co_positions())[last // 2][0] or 0
 
 

@@ -2,7 +2,7 @@
 
 import os
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -11,6 +11,7 @@ import optree
 from refdist import context, nest
 from refdist.arguments import require_count
 from refdist.convert import to_array
+from refdist.device import Device
 from refdist.signatures import Kinds
 from refdist.staged import StagedExtended
 from refdist.strategy import StrategyBase
@@ -43,24 +44,27 @@ class Program:
         checked: Sequence[str],
         result: Any,
         wide: bool,
-        charge: Callable[[], AbstractContextManager[None]] | None = None,
+        charge: Callable[..., AbstractContextManager[Any]] | None = None,
     ) -> None:
         self._charge = charge
         self._compiler, self._compiled, self._takes = compiler, compiled, tuple(takes)
         self._reads, self._writes, self._checked = tuple(reads), tuple(writes), tuple(checked)
         self._leaves, self._shape = optree.tree_flatten(result, none_is_leaf=True)
         self._wide = compiler.exact and wide
+        self._homes = [tuple(Device(one.device) for one in variable.all_copies) for _, variable in self._writes]
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         if self._charge is None:
             return self._run(leaves)
-        with self._charge():
-            return self._run(leaves)
+        with self._charge(lambda: self._brought(leaves)) as keep:
+            return self._run(leaves, keep)
 
-    def _run(self, leaves: Sequence[Any]) -> Any:
+    def _run(self, leaves: Sequence[Any], keep: Callable[[Any, int, Sequence[Device]], None] | None = None) -> Any:
         if self._writes:
             with WRITING:  # from the values read to the values written nobody else writes
                 outputs = self._outputs(leaves)
+                if keep is not None:
+                    self._keep(outputs, keep)
                 compiler = self._compiler
                 for place, variable in self._writes:
                     if variable.settled or variable.owner is not compiler:
@@ -69,8 +73,27 @@ class Program:
                         variable.array = outputs[place]
         else:
             outputs = self._outputs(leaves)
+            if keep is not None:
+                self._keep(outputs, keep)
         results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
         return optree.tree_unflatten(self._shape, results)
+
+    def _brought(self, leaves: Sequence[Any]) -> Iterator[Any]:
+        """The tensors that a call takes, as far as there are any: not what the last program has left in its own form."""
+        for place, each in self._takes:
+            yield from leaves[place].parts if each else [leaves[place]]
+        for variable in self._reads:
+            yield from [copy.stored for copy in variable.all_copies] if variable.settled else []
+
+    def _keep(self, outputs: Sequence[Any], keep: Callable[[Any, int, Sequence[Device]], None]) -> None:
+        """Say how many bytes of what the program has made stay on each device; what is lowered at once says so itself."""
+        count = self._compiler.count
+        for leaf in self._leaves:
+            if type(leaf) is _Output and leaf.each:
+                keep(outputs[leaf.place], outputs[leaf.place].nbytes // count, self._compiler.devices)
+        for (place, variable), homes in zip(self._writes, self._homes, strict=True):
+            own = variable.own_copies and count > 1
+            keep(outputs[place], outputs[place].nbytes // (count if own else 1), homes)
 
     def _outputs(self, leaves: Sequence[Any]) -> Sequence[Any]:
         values = self._values(leaves)

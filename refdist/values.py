@@ -44,6 +44,11 @@ class DistributedValues:
             self._values = tuple(self._whole.owner.lower_each(self._whole.array, self._whole.spec))
         return self._values
 
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The components that are there, without taking apart what a program has made."""
+        return self._values or ()
+
     def component(self, index: int) -> Any:
         """What one replica gets when this value is an argument of its function."""
         return self.values[index]

@@ -1,9 +1,11 @@
 """The seam of refdist on virtual devices."""
 
+import functools
 import importlib
 import math
 import sys
-from collections.abc import Callable, Generator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -20,7 +22,7 @@ from simulator.folding import fold
 from simulator.memory import Memory
 from simulator.prediction import IN_SWITCH, predict_all_reduce
 from simulator.schedules import ALGORITHMS, Schedule, all_gather, all_to_one, point_to_point, schedule_of
-from simulator.timed import TimedTensor
+from simulator.timed import TimedTensor, ready_of
 from simulator.topology import Cluster
 from simulator.values import value_on
 
@@ -60,74 +62,115 @@ class SimulatorBackend(HostBackend):
         self.clock: Clock | None = None
         self.memory: Memory | None = None  # where the devices of the cluster have an end to theirs
         self._algorithm, self._accumulate = algorithm, _accumulation(accumulate)
-        self._counting = True  # whether what JAX computes at once is to be counted
         if cluster is not None:
             virtual = [device for device in self._devices if device.kind != "CPU"]
             self._places = {device: place for place, device in enumerate(virtual)}
-            short = [device.short for device in virtual]
-            self.clock = Clock(cluster, short)
+            names = _names(virtual)
+            self.clock = Clock(cluster, names)
             self.ambient = True
             if math.isfinite(cluster.kind.memory_bytes):
-                self.memory = Memory(short, cluster.kind.memory_bytes)
+                self.memory = Memory(names, cluster.kind.memory_bytes)
 
     def on(self, device: Device | None) -> AbstractContextManager[Any]:
-        if self.clock is None or sys.modules.get("jax") is None:
-            return nullcontext()
         clock = self.clock
+        if clock is None:
+            return nullcontext()
+        if sys.modules.get("jax") is None:
+            return _without_jax()
 
-        def charge(flops: float, moved: float, name: str) -> None:
-            if self._counting:
-                self.charge(clock.roofline(flops, moved), name, PLACEMENT.get() or device)
+        def charge(flops: float, moved: float, name: str, inputs: Sequence[Any]) -> None:
+            self.await_tensors(inputs, PLACEMENT.get() or device)
+            self.charge(clock.roofline(flops, moved), name, PLACEMENT.get() or device)
 
-        return importlib.import_module("refdist.backends.jax.metering").metered(charge)
+        return _metering().metered(charge)
 
     def fold(self, tensors: Sequence[Any]) -> np.ndarray[Any, Any]:
-        return fold(tensors)
+        wider = self._precision(tensors[0])
+        if wider is None:
+            return fold(tensors)
+        with np.errstate(over="ignore"):
+            return fold([np.asarray(tensor, wider) for tensor in tensors]).astype(tensors[0].dtype)
+
+    def for_task(self, job: str, task: int, tasks: int) -> HostBackend:
+        self._require_no_cluster(f"be {job} {task}")
+        return super().for_task(job, task, tasks)
+
+    def connect(self, devices: Sequence[Device]) -> None:
+        self._require_no_cluster(f"have the devices of other tasks, such as {devices[0] if devices else 'none'}")
+        super().connect(devices)
+
+    def _require_no_cluster(self, what: str) -> None:
+        # Their devices are none of the cluster's, and would take no time without a word.
+        if self.clock is not None:
+            raise ValueError(
+                f"A simulator with a cluster was to {what}; expected one without, because the links between workers and servers "
+                f'are not part of it. Choose refdist.use("simulator", gpus=...), or one strategy over the whole cluster.'
+            )
 
     def put(self, array: Any, device: Device | None) -> Tensor:
         return self._timed(super().put(array, device))
 
     def copy(self, tensor: Tensor, device: Device) -> Tensor:
-        copied = self._timed(super().copy(tensor, device))
+        if isinstance(tensor, TimedTensor) and self.device_of(tensor) == device:
+            tensor.flags.writeable = False
+            return tensor  # there already, so that nothing more is held
+        copied = self._timed(super().copy(tensor, device), ready_of(tensor))
         pair = [self._places.get(one) for one in (self.device_of(tensor), device)] if self.clock is not None else []
         ends = [place for place in pair if place is not None]
         if self.clock is not None and len(set(ends)) == 2:
-            self.clock.collective(_POINT_TO_POINT, ends, tensor.nbytes)
+            done = self.clock.collective(_POINT_TO_POINT, ends, tensor.nbytes)
+            return self._ready([copied], done)[0]
         return copied
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         places = self._on_cluster(tensors)
         if places is None or self.clock is None:
-            return super().reduce(tensors, op, destinations, algorithm)
+            return [self._timed(tensor) for tensor in super().reduce(tensors, op, destinations, algorithm)]
         kind = "all_to_one" if len(destinations) == 1 else "all_reduce"
         schedule = self._schedule(kind, tensors[0].nbytes, places, algorithm)
         if schedule is None:
             total = self.fold(tensors)
         else:
             total = value_on(schedule, [np.asarray(one) for one in tensors], accumulate=self._precision(tensors[0]))
-        self._exchange(schedule, tensors[0].nbytes, places)
+        done = self._exchange(schedule, tensors[0].nbytes, places)
         result = mean(total, len(tensors)) if op is ReduceOp.MEAN else total
-        return [self._timed(tensor) for tensor in labelled(np.array(result), destinations)]
+        return self._ready([self._timed(tensor) for tensor in labelled(np.array(result), destinations)], done)
 
     def gather(self, tensors: Tensors, axis: int, destinations: Sequence[Device]) -> Tensors:
         results = [self._timed(tensor) for tensor in super().gather(tensors, axis, destinations)]
         places = self._on_cluster(tensors)
         if places is not None:
-            self._exchange(all_gather(len(places)), sum(tensor.nbytes for tensor in tensors), places)
+            done = self._exchange(all_gather(len(places)), sum(tensor.nbytes for tensor in tensors), places)
+            return self._ready(results, done)
         return results
 
     def charge(self, seconds: float, name: str, device: Device | None) -> None:
         """Let a device be busy; one that is not of the cluster takes no time."""
-        place = self._places.get(device) if self.clock is not None and device is not None else None
+        place = self.place_of(device)
         if place is not None and self.clock is not None:
             self.clock.work([place], seconds, name)
+
+    def place_of(self, device: Device | None) -> int | None:
+        """Where a device is in the cluster; None where it is not in it."""
+        return self._places.get(device) if self.clock is not None and device is not None else None
+
+    def await_tensors(self, inputs: Sequence[Any], device: Device | None) -> None:
+        """Let a device wait for what exchanges in the background bring it."""
+        place, until = self.place_of(device), max(map(ready_of, inputs), default=0.0)
+        if place is not None and self.clock is not None and until > self.clock.time[place]:
+            self.clock.wait([place], np.array([until]))
 
     def claimed(self, tensor: Tensor) -> Tensor:
         return self._timed(tensor)
 
+    def let_go(self, array: Any) -> None:
+        """Count what a program has made no longer, because tensors are made of it."""
+        if self.memory is not None:
+            self.memory.let_go(array)
+
     def charge_program(
         self, devices: Sequence[Device], cost: Any, algorithm: str
-    ) -> Callable[[], AbstractContextManager[None]] | None:
+    ) -> Callable[..., AbstractContextManager[Any]] | None:
         """What surrounds each run of a compiled program: it needs room, and moves the clocks on, step by step."""
         clock = self.clock
         places = [self._places[device] for device in devices if device in self._places] if clock is not None else []
@@ -154,17 +197,20 @@ class SimulatorBackend(HostBackend):
                 else:
                     ends.append(self._exchange(schedule, size, places, ready if clock.overlaps else None))
 
-        @contextmanager
-        def charged() -> Generator[None]:
+        def keep(array: Any, size: int, homes: Sequence[Device]) -> None:
+            own = places if homes == devices else [self._places[home] for home in homes if home in self._places]
             if self.memory is not None:
-                for place in places:
-                    self.memory.require(place, cost.peak_bytes, "a compiled program")
+                self.memory.hold_on_each(array, own, size, "a compiled program")
+
+        @contextmanager
+        def charged(brought: Callable[[], Iterable[Any]]) -> Generator[Any]:
+            if self.memory is not None:
+                self.memory.require(places, cost.peak_bytes, "a compiled program")
+            if clock.overlaps:
+                clock.wait(places, np.full(len(places), max(map(ready_of, brought()), default=0.0)))
             advance()
-            before, self._counting = self._counting, False
-            try:
-                yield
-            finally:
-                self._counting = before
+            with _metering().unmetered():
+                yield None if self.memory is None else keep
 
         return charged
 
@@ -205,12 +251,19 @@ class SimulatorBackend(HostBackend):
         known = [place for place in places if place is not None]
         return known if len(set(known)) == len(tensors) else None
 
-    def _timed(self, tensor: Tensor) -> Tensor:
+    def _ready(self, tensors: Tensors, done: Any) -> Tensors:
+        """Say of results of an exchange when they are there: all when the last device has its own."""
+        if self.clock is not None and self.clock.overlaps:
+            for tensor in tensors:
+                tensor.ready = float(done.max())
+        return tensors
+
+    def _timed(self, tensor: Tensor, ready: float = 0.0) -> Tensor:
         if self.clock is None or isinstance(tensor, TimedTensor):
             return tensor
         timed = tensor.view(TimedTensor)
         timed.flags.writeable = False
-        timed._device, timed._owner = tensor._device, self  # pyright: ignore[reportPrivateUsage]
+        timed._device, timed._owner, timed.ready = tensor._device, self, ready  # pyright: ignore[reportPrivateUsage]
         place = self._places.get(self.device_of(timed))
         if self.memory is not None and place is not None:
             self.memory.hold(timed, place, _holder())
@@ -238,6 +291,32 @@ def _accumulation(accumulate: Any) -> np.dtype[Any] | None:
             f"added up before they are rounded. Leave it out to round each sum to the tensors' own dtype."
         )
     return dtype
+
+
+@contextmanager
+def _without_jax() -> Generator[None]:
+    """Say so where JAX is loaded in a block: what it has computed there was not counted."""
+    yield
+    if sys.modules.get("jax") is not None:
+        warnings.warn(
+            "JAX was imported while a replica ran; expected that before, because what it computed until then took no virtual time. "
+            "Import jax at the head of the program.",
+            stacklevel=2,
+        )
+
+
+def _names(devices: Sequence[Device]) -> list[str]:
+    """Short names; where those of several tasks would be the same, with the task."""
+    short = [device.short for device in devices]
+    if len(set(short)) == len(short):
+        return short
+    return [f"{device.job} {device.task} {device.short}" for device in devices]
+
+
+@functools.cache
+def _metering() -> Any:
+    # JAX takes a second to load, so it is left to those who use it.
+    return importlib.import_module("refdist.backends.jax.metering")
 
 
 def _holder() -> str:

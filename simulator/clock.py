@@ -1,7 +1,9 @@
 """Virtual time: one clock for each device of a cluster, moved on by work and by messages."""
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -12,7 +14,21 @@ from simulator.topology import Cluster
 from simulator.traces import Span, Trace
 
 Array = np.ndarray[Any, Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 _KNOWN = 256  # how many durations are kept
+_MOST_MESSAGES = 4_000_000  # of an exchange that is played one by one; they take seconds
+
+
+def _alone(method: Callable[Concatenate["Clock", P], R]) -> Callable[Concatenate["Clock", P], R]:
+    """Let one thread at a time move the clocks on."""
+
+    @functools.wraps(method)
+    def locked(self: "Clock", *args: P.args, **kwargs: P.kwargs) -> R:
+        with self.lock:
+            return method(self, *args, **kwargs)
+
+    return locked
 
 
 class Clock:
@@ -25,23 +41,30 @@ class Clock:
         self.computing = np.zeros(cluster.device_count)  # seconds spent
         self.communicating = np.zeros(cluster.device_count)
         self.waiting = np.zeros(cluster.device_count)
-        self.overlaps = False  # whether devices go on computing while they communicate
+        self.overlapping = 0  # how many blocks there are in which devices go on computing while they communicate
         self._free = np.zeros(cluster.device_count)  # when the last exchange of each device is over
-        self.recorded: list[Trace] | None = None  # while somebody asks for it
+        self.lock = threading.RLock()  # several threads may run programs on one cluster
+        self.recordings: list[list[Trace]] = []  # of those who ask for it
         self._known: dict[tuple[Schedule, bytes, float], Array] = {}
         self._chosen: dict[tuple[tuple[int, ...], float], str] = {}
+        self._bandwidth, self._latencies = cluster.bandwidth(), cluster.latencies()
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether devices go on computing while they communicate."""
+        return self.overlapping > 0
 
     def now(self) -> float:
         """The time of the device that is furthest on."""
         return float(self.time.max())
 
+    @_alone
     def work(self, devices: Sequence[int] | Array, seconds: float, name: str = "compute") -> None:
         """Let devices be busy, each for so long."""
         chosen = np.asarray(devices)
-        if self.recorded is not None and seconds > 0:
+        if self.recordings and seconds > 0:
             starts = [(self.names[device], float(self.time[device])) for device in chosen]
-            spans = tuple(Span(track, name, start, start + seconds, "compute") for track, start in starts)
-            self.recorded.append(Trace(spans, ()))
+            self._record(Trace(tuple(Span(track, name, start, start + seconds, "compute") for track, start in starts)))
         self.time[chosen] += seconds
         self.computing[chosen] += seconds
 
@@ -69,6 +92,7 @@ class Clock:
         """How many of so many devices share a host; a part of the cluster is taken for one host."""
         return self.cluster.host_size if devices == self.cluster.device_count else devices
 
+    @_alone
     def collective(
         self, schedule: Schedule, devices: Sequence[int], payload_bytes: float, ready: Array | None = None
     ) -> Array:
@@ -79,41 +103,56 @@ class Clock:
         """
         chosen = np.asarray(devices)
         begin = self._begin(chosen, ready)
-        if self.recorded is not None:
-            names = self._exchange_names()
-            self.recorded.append(
-                record(self.cluster, schedule, payload_bytes, devices=chosen, begin=begin, names=names)
-            )
-        if np.all(begin == begin[0]):
+        if schedule.transfers == 1:
+            done = np.full(chosen.size, begin.max() + self._message(schedule, chosen, payload_bytes))
+        elif np.all(begin == begin[0]):
             done = begin + self._in_step(schedule, chosen, payload_bytes)
+        elif schedule.transfers > _MOST_MESSAGES:
+            # As if all began with the last: who is late ends no sooner, and nobody ends later.
+            done = begin.max() + self._in_step(schedule, chosen, payload_bytes)
         else:
             done = arrivals(self.cluster, schedule, payload_bytes, chosen, begin)[1]
+        if self.recordings:
+            names = self._exchange_names()
+            self._record(
+                record(self.cluster, schedule, payload_bytes, devices=chosen, begin=begin, done=done, names=names)
+            )
         return self._exchanged(chosen, begin, done)
 
+    @_alone
     def together(self, devices: Sequence[int], seconds: float, name: str, ready: Array | None = None) -> Array:
         """Let devices wait for the last of them, and then take the same time."""
         chosen = np.asarray(devices)
         begin = self._begin(chosen, ready)
         latest = float(begin.max())
-        if self.recorded is not None:
+        if self.recordings:
             names = self._exchange_names()
             tracks = [names[int(device)] for device in chosen]
             waits = [
                 Span(track, "wait", start, latest, "wait") for track, start in zip(tracks, begin.tolist(), strict=True)
             ]
             spans = [Span(track, name, latest, latest + seconds, "collective") for track in tracks]
-            self.recorded.append(Trace((*(one for one in waits if one.start_seconds < latest), *spans), ()))
+            self._record(Trace((*(one for one in waits if one.start_seconds < latest), *spans)))
         return self._exchanged(chosen, begin, np.full(chosen.size, latest + seconds))
 
+    @_alone
     def wait(self, devices: Sequence[int], until: Array) -> None:
         """Let devices do nothing until some time has come for each of them."""
         chosen = np.asarray(devices)
+        if self.recordings:
+            times = zip(chosen.tolist(), self.time[chosen].tolist(), until.tolist(), strict=True)
+            self._record(Trace(tuple(Span(self.names[i], "wait", a, b, "wait") for i, a, b in times if a < b)))
         self.waiting[chosen] += np.maximum(until - self.time[chosen], 0.0)
         self.time[chosen] = np.maximum(self.time[chosen], until)
 
-    def catch_up(self) -> None:
-        """Let every device wait for the end of its exchanges."""
-        self.wait(range(self.time.size), self._free)
+    def catch_up(self, devices: Sequence[int] | None = None) -> None:
+        """Let devices wait for the end of their exchanges: every one where none are named."""
+        chosen = range(self.time.size) if devices is None else devices
+        self.wait(chosen, self._free[list(chosen)])
+
+    def _record(self, part: Trace) -> None:
+        for recording in self.recordings:
+            recording.append(part)
 
     def _begin(self, chosen: Array, ready: Array | None) -> Array:
         # One exchange after the other: what goes on in the background holds up the next one.
@@ -128,6 +167,14 @@ class Clock:
             self.waiting[chosen] += there - begin
             self.time[chosen] = done
         return done
+
+    def _message(self, schedule: Schedule, chosen: Array, size_bytes: float) -> float:
+        """How long a schedule of one message takes, which has all links of its way for itself."""
+        only = schedule.rounds[0]
+        way = self.cluster.routing.routes(chosen[only.source], chosen[only.target])
+        links, passes = np.unique(way[way >= 0], return_counts=True)
+        slowest = (passes / self._bandwidth[links]).max(initial=0.0)
+        return float((passes * self._latencies[links]).sum() + size_bytes * slowest)
 
     def _in_step(self, schedule: Schedule, chosen: Array, payload_bytes: float) -> Array:
         """How long each device takes where all begin at once; a training loop asks for the same again and again."""
@@ -150,7 +197,8 @@ class Clock:
 
     def report(self) -> str:
         """How long each device has computed, communicated and waited, as text."""
-        lines = [f"{'device':12} {'time':>12} {'compute':>12} {'collective':>12} {'waiting':>12}"]
+        width = max(12, *map(len, self.names))
+        lines = [f"{'device':{width}} {'time':>12} {'compute':>12} {'collective':>12} {'waiting':>12}"]
         shown = (
             range(len(self.names))
             if len(self.names) <= 16
@@ -160,7 +208,9 @@ class Clock:
             if place and device != shown[place - 1] + 1:
                 lines.append(f"... {len(self.names) - 16} more")
             columns = (self.time, self.computing, self.communicating, self.waiting)
-            lines.append(f"{self.names[device]:12} " + " ".join(f"{_text(column[device]):>12}" for column in columns))
+            lines.append(
+                f"{self.names[device]:{width}} " + " ".join(f"{_text(column[device]):>12}" for column in columns)
+            )
         return "\n".join(lines)
 
 

@@ -1,8 +1,10 @@
 """What a program asks of the simulator beside the documented API: the time, more work, reports and recordings."""
 
-import math
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+
+import numpy as np
 
 from refdist.backend import current
 from refdist.context import backend as backend_here
@@ -10,6 +12,7 @@ from refdist.device import PLACEMENT
 from simulator.backend import SimulatorBackend
 from simulator.clock import Clock
 from simulator.ledger import Ledger
+from simulator.recording import joined
 from simulator.traces import Trace
 
 
@@ -52,7 +55,8 @@ def now() -> float:
 
 def busy(seconds: float, name: str = "busy") -> None:
     """Let the device of the replica that the code is in, or of the surrounding device scope, work for some time."""
-    if not (isinstance(seconds, (int, float)) and math.isfinite(seconds) and seconds >= 0):
+    number = seconds.item() if isinstance(seconds, np.number) else seconds
+    if not (isinstance(number, (int, float)) and 0 <= number <= sys.float_info.max):
         raise ValueError(f"busy() got {seconds!r}; expected a number of seconds of at least 0. Give the time it takes.")
     backend, _ = _with_clock("busy()")
     device = PLACEMENT.get()
@@ -61,7 +65,12 @@ def busy(seconds: float, name: str = "busy") -> None:
             "busy() was called where no device is chosen; expected a replica, or a tf.device block. Call it in the function that "
             "strategy.run runs."
         )
-    backend.charge(float(seconds), name, device)
+    if backend.place_of(device) is None:
+        raise RuntimeError(
+            f"busy() was called on {device}, which is not in the cluster; expected a device that is, because others take no time. "
+            f"Call it in a replica on the cluster, or in a tf.device block of one of its devices."
+        )
+    backend.charge(float(number), name, device)
 
 
 def report() -> str:
@@ -84,14 +93,18 @@ def overlap() -> Generator[None]:
     ...     round(now() * 1e3, 3)
     1.0
     """
-    _, clock = _with_clock("overlap()")
-    before, clock.overlaps = clock.overlaps, True
+    backend, clock = _with_clock("overlap()")
+    # Replicas take turns, so that a block of one ends while those of others go on.
+    clock.overlapping += 1
     try:
         yield
     finally:
-        clock.overlaps = before
-        if not before:
+        clock.overlapping -= 1
+        place = backend.place_of(PLACEMENT.get())
+        if not clock.overlaps:
             clock.catch_up()
+        elif place is not None:
+            clock.catch_up([place])
 
 
 class Recording:
@@ -102,8 +115,7 @@ class Recording:
 
     def trace(self) -> Trace:
         """All of it so far."""
-        spans = tuple(span for part in self.parts for span in part.spans)
-        return Trace(spans, tuple(arrow for part in self.parts for arrow in part.arrows))
+        return joined(self.parts)
 
     def save(self, path: str) -> None:
         """Write it to a file: .json or .json.gz for Perfetto, .svg for a picture."""
@@ -123,11 +135,11 @@ def trace() -> Generator[Recording]:
     """
     _, clock = _with_clock("trace()")
     recording = Recording()
-    before, clock.recorded = clock.recorded, recording.parts
+    clock.recordings.append(recording.parts)
     try:
         yield recording
     finally:
-        clock.recorded = before
+        clock.recordings = [parts for parts in clock.recordings if parts is not recording.parts]
 
 
 @contextmanager

@@ -1,9 +1,12 @@
 """The memory of virtual devices: what is resident, and who holds it."""
 
+import threading
 import weakref
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 
 class OutOfMemory(MemoryError):
@@ -16,42 +19,64 @@ class Memory:
     def __init__(self, names: Sequence[str], capacity_bytes: float) -> None:
         self._names, self._capacity = tuple(names), capacity_bytes
         self._held: list[Counter[str]] = [Counter() for _ in names]
-        self._resident = [0] * len(names)
-        self._peak = [0] * len(names)
+        self._resident = np.zeros(len(names), np.int64)
+        self._peak = np.zeros(len(names), np.int64)
+        self._lock = threading.RLock()  # tensors come and go in several threads
         self._alive: dict[int, Any] = {}
+        self._common: dict[int, tuple[Any, frozenset[int], int, str]] = {}  # what several devices have of one array
 
     def resident(self, device: int) -> int:
         """The bytes that are on a device now."""
-        return self._resident[device]
+        return int(self._resident[device])
 
     def peak(self, device: int) -> int:
         """The most that was ever on it."""
-        return self._peak[device]
+        return int(self._peak[device])
 
     def hold(self, tensor: Any, device: int, holder: str) -> None:
         """Count a tensor as long as it is alive, or raise where there is no room for it."""
-        size = int(tensor.nbytes)
-        self.require(device, size, holder)
-        self._resident[device] += size
-        self._held[device][holder] += size
-        key = id(tensor)
+        size, key = int(tensor.nbytes), id(tensor)
+        with self._lock:
+            now = int(self._resident[device]) + size
+            if now > self._capacity:
+                self.require([device], size, holder)
+            self._resident[device] = now
+            if now > self._peak[device]:
+                self._peak[device] = now
+            self._held[device][holder] += size
         self._alive[key] = weakref.ref(tensor, lambda _: self._release(key, device, holder, size))
 
-    def require(self, device: int, size: float, holder: str) -> None:
-        """Raise where there is no room for so much more, even for a moment."""
-        if self._resident[device] + size > self._capacity:
+    def hold_on_each(self, array: Any, devices: Sequence[int], size: int, holder: str) -> None:
+        """Count an array of which each device has so many bytes, as long as it is alive or until it is let go."""
+        key, places = id(array), list(devices)
+        with self._lock:
+            self.require(devices, size, holder)
+            self._resident[places] += size
+        self._common[key] = (weakref.ref(array, lambda _: self._let_go(key)), frozenset(places), size, holder)
+
+    def let_go(self, array: Any) -> None:
+        """Count an array no longer, because tensors that were made of it are counted."""
+        self._let_go(id(array))
+
+    def require(self, devices: Sequence[int], size: float, holder: str) -> None:
+        """Raise where there is no room for so much more on each device, even for a moment."""
+        places = list(devices)
+        needed = self._resident[places] + int(size)
+        if (needed > self._capacity).any():
+            device = places[int(np.argmax(needed > self._capacity))]
             raise OutOfMemory(
                 f"{self._names[device]} was to hold {_text(size)} more, made at {holder}; expected at most "
                 f"{_text(self._capacity)} in all, of which {_text(self._resident[device])} are in use:\n{self._largest(device)}\n"
                 f"Use smaller batches, fewer or smaller variables, or a device with more memory."
             )
-        self._peak[device] = max(self._peak[device], self._resident[device] + int(size))
+        self._peak[places] = np.maximum(self._peak[places], needed)
 
     def report(self) -> str:
         """What each device holds now, and held at most, as text."""
-        lines = [f"{'device':12} {'resident':>12} {'peak':>12}"]
+        width = max(12, *map(len, self._names))
+        lines = [f"{'device':{width}} {'resident':>12} {'peak':>12}"]
         lines += [
-            f"{name:12} {_text(self._resident[place]):>12} {_text(self._peak[place]):>12}"
+            f"{name:{width}} {_text(self._resident[place]):>12} {_text(self._peak[place]):>12}"
             for place, name in enumerate(self._names[:32])
         ]
         more = len(self._names) - 32
@@ -59,13 +84,23 @@ class Memory:
 
     def _release(self, key: int, device: int, holder: str, size: int) -> None:
         self._alive.pop(key, None)
-        self._resident[device] -= size
-        self._held[device][holder] -= size
-        if not self._held[device][holder]:
-            del self._held[device][holder]
+        with self._lock:
+            self._resident[device] -= size
+            self._held[device][holder] -= size
+            if not self._held[device][holder]:
+                del self._held[device][holder]
+
+    def _let_go(self, key: int) -> None:
+        _, places, size, _ = self._common.pop(key, (None, frozenset[int](), 0, ""))
+        with self._lock:
+            self._resident[list(places)] -= size
 
     def _largest(self, device: int) -> str:
-        return "\n".join(f"  {_text(size)} made at {holder}" for holder, size in self._held[device].most_common(5))
+        held = Counter(self._held[device])
+        for _, places, size, holder in self._common.values():
+            if device in places:
+                held[holder] += size
+        return "\n".join(f"  {_text(size)} made at {holder}" for holder, size in held.most_common(5))
 
 
 def _text(size: float) -> str:

@@ -46,6 +46,7 @@ def record(
     *,
     devices: Array | None = None,
     begin: Array | None = None,
+    done: Array | None = None,
     names: Sequence[str] = (),
 ) -> Trace:
     """Play a schedule, and write down what each device and each link does.
@@ -53,6 +54,7 @@ def record(
     Args:
         devices: which devices of the cluster take part, where these are not all.
         begin: when each of these begins, in seconds; all at 0 where nothing is said.
+        done: when each of these is done, where somebody has added that up in another order.
         names: what each device of the cluster is called, where not by its kind and number.
     """
     everybody = np.arange(schedule.devices) if devices is None else devices
@@ -62,7 +64,17 @@ def record(
     messages = moved(messages, everybody)
     first, last = np.zeros(messages.size.size), np.zeros(messages.size.size)
     run_messages(cluster, messages, ready, first, last)
-    played = _Played(cluster, schedule.name, payload_bytes, messages, ready, first, last, names or _names(cluster))
+    ends = np.zeros(cluster.device_count)
+    np.maximum.at(ends, messages.source, last)
+    np.maximum.at(ends, messages.target, last)
+    if done is not None:
+        # The last digits may differ, and spans of one track must not.
+        ends[everybody] = done
+        last = np.minimum(last, np.minimum(ends[messages.source], ends[messages.target]))
+        first = np.minimum(first, last)
+    played = _Played(
+        cluster, schedule.name, payload_bytes, messages, ready, ends, first, last, names or _names(cluster)
+    )
     return Trace((*played.device_spans(), *played.link_spans()), tuple(played.arrows()))
 
 
@@ -75,6 +87,7 @@ class _Played:
     payload_bytes: float
     messages: Messages
     begin: Array  # of each device
+    end: Array
     first: Array
     last: Array
     names: Sequence[str]  # of each device
@@ -87,10 +100,9 @@ class _Played:
             for device in (int(source[message]), int(target[message])):
                 own.setdefault(device, {}).setdefault(int(step[message]), []).append(message)
         for device, rounds in sorted(own.items()):
-            end = max(float(self.last[message]) for messages in rounds.values() for message in messages)
             about = (("algorithm", self.algorithm), ("bytes", float(self.payload_bytes)))
             now = float(self.begin[device])
-            yield Span(self.names[device], "all-reduce", now, end, "step", about)
+            yield Span(self.names[device], self.kind, now, float(self.end[device]), "step", about)
             for number, messages in rounds.items():
                 yield from self._round(device, number, messages, now)
                 now = max(float(self.last[message]) for message in messages)
@@ -136,9 +148,49 @@ class _Played:
             size = float(self.messages.size[message])
             yield Arrow(self.name(message), self.names[source], self.names[target], start, end, size)
 
+    @property
+    def kind(self) -> str:
+        """What the algorithm is one of."""
+        return "all-reduce" if self.algorithm in ALGORITHMS else self.algorithm.replace("_", "-")
+
     def name(self, message: int) -> str:
         """The algorithm and the round, the first of which is 1."""
         return f"{self.algorithm} {int(self.messages.step[message]) + 1}"
+
+
+def joined(parts: Sequence[Trace]) -> Trace:
+    """One trace of several; what different exchanges send through a link at once is one span of it."""
+    spans = [span for part in parts for span in part.spans]
+    links: dict[str, list[Span]] = {}
+    for span in spans:
+        if span.track.startswith("link "):
+            links.setdefault(span.track, []).append(span)
+    shared = {track: list(_apart(own)) for track, own in links.items()}
+    own = (span for span in spans if span.track not in links)
+    arrows = tuple(arrow for part in parts for arrow in part.arrows)
+    return Trace((*own, *(span for track in shared.values() for span in track)), arrows)
+
+
+def _apart(spans: Sequence[Span]) -> Iterator[Span]:
+    """Spans of a link, those that overlap made one."""
+    first, last = (np.array([getattr(span, name) for span in spans]) for name in ("start_seconds", "end_seconds"))
+    for start, end, group in _together(list(range(len(spans))), first, last):
+        if len(group) == 1:
+            yield spans[group[0]]
+            continue
+        details = [dict(spans[one].details) for one in group]
+        count, carried = (sum(float(one[name]) for one in details) for name in ("messages", "bytes"))
+        # Each says how much of the bandwidth it had while it was there.
+        used = sum(
+            float(one["share of bandwidth"]) * float(last[at] - first[at])
+            for at, one in zip(group, details, strict=True)
+        )
+        about = (
+            ("messages", int(count)),
+            ("bytes", carried),
+            ("share of bandwidth", round(used / (end - start), 4) if end > start else 0.0),
+        )
+        yield Span(spans[group[0]].track, f"{int(count)} messages", start, end, "collective", about)
 
 
 def _names(cluster: Cluster) -> Sequence[str]:

@@ -1,50 +1,169 @@
 """Tensors of devices that keep time."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from refdist import nest
 from refdist.device import PLACEMENT
+from refdist.layout import LaidOut
 from refdist.tensor import Tensor
 
 if TYPE_CHECKING:
     from simulator.backend import SimulatorBackend
 
+_PRODUCTS = (np.dot, np.inner, np.vdot, np.tensordot)
+
 
 class TimedTensor(Tensor):
     """A tensor of a cluster: computing with it takes time on the device that does it."""
 
-    __slots__ = ("_owner",)
+    __slots__ = ("_owner", "ready")
     _owner: "SimulatorBackend | None"
+    ready: float  # when its numbers are there, where an exchange in the background brings them
 
     def __array_finalize__(self, source: Any) -> None:
         super().__array_finalize__(source)
         self._owner = getattr(source, "_owner", None)
+        self.ready = getattr(source, "ready", 0.0)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if "out" in kwargs:
+        if any(isinstance(x, Tensor) for x in kwargs.get("out", ())):
             raise TypeError(
-                f"{ufunc.__name__} was to write into a tensor; expected no change, because tensors are immutable."
+                f"{ufunc.__name__} was to write into a tensor; expected no change, because tensors are immutable. Leave out= away."
             )
-        plain = [x.view(np.ndarray) if isinstance(x, Tensor) else x for x in inputs]
-        result = getattr(ufunc, method)(*plain, **kwargs)
+        plain = [_plain(x) for x in inputs]
+        self._await([*inputs, kwargs.get("where")])
+        result = getattr(ufunc, method)(*plain, **{name: _plain(x) for name, x in kwargs.items()})
         if result is NotImplemented:
             return result
-        owner = next((x._owner for x in inputs if isinstance(x, TimedTensor) and x._owner is not None), None)
-        device = PLACEMENT.get() or next(x._device for x in inputs if isinstance(x, TimedTensor))
         results = result if isinstance(result, tuple) else (result,)
-        if owner is not None and owner.clock is not None:
-            flops, moved = _cost(ufunc, plain, results)
-            owner.charge(owner.clock.roofline(flops, moved), ufunc.__name__, device)
-            results = tuple(owner.put(x, device) if isinstance(x, (np.ndarray, np.generic)) else x for x in results)
-        return results if isinstance(result, tuple) else results[0]
+        laid_out = next((x for x in inputs if isinstance(x, LaidOut)), None)
+        if laid_out is not None:
+            made = [laid_out.like(np.asarray(x)) for x in results]
+            return tuple(made) if isinstance(result, tuple) else made[0]
+        operations = 2.0 * results[0].size * np.shape(plain[0])[-1] if ufunc is np.matmul else None
+        made = self._made(ufunc.__name__, plain, results, operations, kwargs.get("out", ()))
+        return tuple(made) if isinstance(result, tuple) else made[0]
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if any(issubclass(kind, LaidOut) for kind in types):
+            return NotImplemented  # the one that has a layout knows what to do
+        tensors: list[Tensor] = []
+        given = nest.map_structure(lambda x: _noted(x, tensors), (args, kwargs))
+        plain = [_plain(x) for x in tensors]
+        result = function(*given[0], **given[1])
+        results = list(result) if isinstance(result, (tuple, list)) else [result]
+        new = [x for x in results if isinstance(x, (np.ndarray, np.generic))]
+        if any(np.may_share_memory(x, y) for x in new if isinstance(x, np.ndarray) for y in plain):
+            return self._view(np.ndarray.__array_function__(self, function, types, args, kwargs))
+        if not new:
+            return result
+        self._await(tensors)
+        operations = _operations(function, given[0], plain, new)
+        made = self._made(function.__name__, plain, results, operations, [kwargs.get("out")])
+        if not isinstance(result, (tuple, list)):
+            return made[0]
+        return result._make(made) if hasattr(result, "_make") else type(result)(made)  # pyright: ignore
+
+    def __getitem__(self, key: Any) -> Any:
+        result = super().__getitem__(key)
+        if np.may_share_memory(np.asarray(result), np.asarray(self)) or not isinstance(result, TimedTensor):
+            return result
+        self._await([self])
+        return self._made("getitem", [], [np.asarray(result)], None)[0]  # what is picked out is another tensor
+
+    def astype(self, *args: Any, **kwargs: Any) -> Any:
+        result = np.asarray(self).astype(*args, **kwargs)
+        if np.may_share_memory(result, np.asarray(self)):
+            return self
+        self._await([self])
+        return self._made("astype", [np.asarray(self)], [result], None)[0]
+
+    def like(self, array: np.ndarray[Any, Any]) -> Tensor:
+        tensor = super().like(array)
+        return tensor if self._owner is None else self._owner.claimed(tensor)
+
+    def _view(self, result: Any) -> Any:
+        """What shows numbers that are there already, which costs nothing."""
+        if type(result) is not np.ndarray:
+            return result
+        view = result.view(TimedTensor)  # functions such as broadcast_to forget the subclass
+        view.flags.writeable = False
+        view._device, view._owner, view.ready = PLACEMENT.get() or self._device, self._owner, self.ready
+        return view
+
+    def _await(self, inputs: Sequence[Any]) -> None:
+        """Let the device wait for what it computes with."""
+        if self._owner is not None:
+            self._owner.await_tensors(inputs, PLACEMENT.get() or self._device)
+
+    def _made(
+        self, name: str, inputs: Sequence[Any], results: Sequence[Any], operations: float | None, written: Any = ()
+    ) -> list[Any]:
+        """Let the device work for what it has computed, and make tensors of that."""
+        owner, device = self._owner, PLACEMENT.get() or self._device
+        if owner is None or owner.clock is None:
+            return list(results)
+        arrays = [x for x in [*inputs, *results] if isinstance(x, (np.ndarray, np.generic))]
+        if operations is None:
+            operations = float(max((x.size for x in arrays), default=0))
+        owner.charge(owner.clock.roofline(operations, float(sum(x.nbytes for x in arrays))), name, device)
+        return [
+            owner.put(x, device)
+            if isinstance(x, (np.ndarray, np.generic)) and not any(x is one for one in written)
+            else x
+            for x in results
+        ]
 
 
-def _cost(ufunc: Any, inputs: Sequence[Any], results: Sequence[Any]) -> tuple[float, float]:
-    """Operations, and bytes read and written."""
-    arrays = [x for x in [*inputs, *results] if isinstance(x, (np.ndarray, np.generic))]
-    moved = float(sum(x.nbytes for x in arrays))
-    if ufunc is np.matmul:
-        return 2.0 * results[0].size * inputs[0].shape[-1], moved
-    return float(max((x.size for x in arrays), default=0)), moved
+def _through(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    def method(self: TimedTensor, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    return method
+
+
+# Methods that numpy would compute behind the tensor's back, or by writing into it.
+for _name in "mean var std dot argmax argmin argsort take repeat trace compress searchsorted".split():  # noqa: SIM905
+    setattr(TimedTensor, _name, _through(_name))
+
+
+def ready_of(x: Any) -> float:
+    """When the numbers of something are there: of a tensor, or of an array that shows one, as JAX takes it."""
+    while x is not None:
+        if isinstance(x, TimedTensor):
+            return x.ready
+        x = getattr(x, "base", None)
+    return 0.0
+
+
+def _plain(x: Any) -> Any:
+    return x.view(np.ndarray) if isinstance(x, Tensor) else x
+
+
+def _noted(x: Any, tensors: list[Tensor]) -> Any:
+    """The array in a tensor, which is noted among those that a function takes."""
+    if isinstance(x, Tensor):
+        tensors.append(x)
+    return _plain(x)
+
+
+def _operations(function: Any, args: Any, inputs: Sequence[Any], results: Sequence[Any]) -> float | None:
+    """The multiplications and additions of a product; None for what does one for each number."""
+    if function in _PRODUCTS and len(args) >= 2:
+        # Of M x K, K x N and M x N numbers, the product is the square of M x N x K.
+        return 2.0 * math.sqrt(math.prod(float(np.size(x)) for x in (*args[:2], results[0])))
+    if function is np.einsum and isinstance(args[0], str) and "." not in args[0]:
+        terms = args[0].replace(" ", "").split("->")[0].split(",")
+        sizes = {
+            letter: size
+            for term, x in zip(terms, args[1:], strict=False)
+            for letter, size in zip(term, np.shape(x), strict=False)
+        }
+        return float(len(terms) * math.prod(sizes.values()))
+    return None

@@ -37,6 +37,16 @@ def value_on(
             f"{len(arrays)} arrays were given to a schedule for {schedule.devices} devices; expected one for each. Make the "
             f"schedule for as many."
         )
+    if not 0 <= device < schedule.devices:
+        raise ValueError(
+            f"The device is {device!r}; expected one of 0 to {schedule.devices - 1}, which the schedule has. Correct the number."
+        )
+    if len({(array.shape, array.dtype) for array in arrays}) > 1:
+        kinds = sorted({f"{one.dtype}{list(one.shape)}" for one in arrays})
+        raise ValueError(
+            f"The arrays are {', '.join(kinds)}; expected one shape and dtype, because the same numbers of all of them "
+            f"meet. Convert the arrays first."
+        )
     dtype = np.dtype(accumulate or arrays[0].dtype).newbyteorder("=")
     if op != "sum" and dtype.name in _NARROW:
         dtype = np.dtype(np.float32)  # nothing is rounded there, so that the wider type gives the same
@@ -93,7 +103,7 @@ def _kernel(op: str, total: Array) -> tuple[Any, ...]:
         return playing.play_table, total.view(np.uint8), _table(op, total.dtype)
     if name in _NARROW:
         return getattr(playing, f"play_sum_{name}"), total.view(np.uint16)  # numba has no narrow floats
-    if total.dtype.kind not in ("iufc" if op == "sum" else "iuf"):
+    if total.dtype.kind not in ("iufc" if op == "sum" else "iuf") or total.dtype.char in "gG":
         raise TypeError(f"The {op} of {name} was asked for; expected numbers. Convert the tensors first.")
     return getattr(playing, f"play_{op}"), total
 

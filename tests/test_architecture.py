@@ -119,7 +119,7 @@ PARTS = {
         ("stage.py", "trace.py", "each_replica.py", "staged.py", "program.py", "function.py", "signatures.py")
         + tuple(
             f"backends/jax/{name}.py"
-            for name in ("staged", "mesh", "traced", "merging", "unrolling", "costs", "metering", "tracing")
+            for name in ("staged", "mesh", "means", "traced", "merging", "unrolling", "costs", "metering", "tracing")
         ),
         2100,
     ),

@@ -94,6 +94,9 @@ class HostBackend:
         """Take a tensor that a program has made as one of this backend's own."""
         return tensor
 
+    def let_go(self, array: Any) -> None:
+        """Take note that tensors are made of what a program has made."""
+
     def compiler(self, plan: Any) -> Any:
         return importlib.import_module("refdist.backends.jax.staged").BatchCompiler(plan)
 
@@ -126,4 +129,8 @@ def mean(total: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
     """
     if total.dtype.kind in "biu":
         return np.asarray(np.true_divide(total, count))
-    return np.asarray(np.divide(total, np.asarray(count, dtype=total.dtype)))
+    divisor = np.asarray(count).astype(total.dtype)
+    if total.dtype.itemsize <= 2 and float(divisor) != count:
+        # Narrow floats have no such number: theirs would be another one, or none at all.
+        return np.asarray(np.divide(total.astype(np.float64), count).astype(total.dtype))
+    return np.asarray(np.divide(total, divisor))

@@ -114,7 +114,7 @@ def test_what_is_called_at_once_is_told_by_name_and_in_order():
     seen = []
     x = jnp.ones((64, 64))
     double = jax.jit(lambda x: x @ x + x @ x)
-    with metered(lambda flops, moved, name: seen.append((flops, name))):
+    with metered(lambda flops, moved, name, inputs: seen.append((flops, name))):
         assert not tracing()
         jax.lax.dot(x, x)
         double(x)
@@ -132,7 +132,7 @@ def test_nothing_is_told_of_what_is_traced():
 
     @jax.jit
     def traced(x):
-        with metered(lambda flops, moved, name: seen.append(name)):
+        with metered(lambda flops, moved, name, inputs: seen.append(name)):
             return x + 1.0
 
     traced(jnp.ones(3))
@@ -150,5 +150,5 @@ def test_meters_lie_inside_each_other_and_end_with_an_error():
         jax.lax.mul(x, x)
     jax.lax.sub(x, x)
 
-    assert ["add"] == [name for _, _, name in inner]
-    assert ["mul"] == [name for _, _, name in outer]
+    assert ["add"] == [name for _, _, name, _ in inner]
+    assert ["mul"] == [name for _, _, name, _ in outer]

@@ -247,3 +247,20 @@ def test_each_stretch_of_a_body_runs_inside_its_scope():
     first = [step for index in (0, 1) for step in (("enter", index, None), "before", "exit")]
     second = [step for index in (0, 1) for step in (("enter", index, "value"), "after", "exit")]
     assert first + second == trace
+
+
+def test_runners_do_not_keep_what_they_were_started_for():
+    class Result:
+        pass
+
+    def first_run():
+        alive.extend(weakref.ref(one) for one in run(3, lambda index: Result()))
+        gc.collect()
+        gone.append([one() for one in alive])
+
+    alive, gone = [], []
+    thread = threading.Thread(target=first_run)  # which has no runners yet
+    thread.start()
+    thread.join()
+
+    assert [[None, None, None]] == gone

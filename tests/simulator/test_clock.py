@@ -1,8 +1,11 @@
 """On a cluster, strategies take virtual time, and their numbers are those of the algorithm."""
 
 import contextlib
+import gc
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +17,7 @@ import refdist as tf
 import simulator
 from simulator.clock import Clock
 from simulator.prediction import played
-from simulator.schedules import ALGORITHMS
+from simulator.schedules import ALGORITHMS, all_to_one, point_to_point
 from simulator.values import value_on
 
 ctx = tf.distribute.get_replica_context
@@ -422,3 +425,155 @@ def test_auto_looks_at_the_devices_that_take_part():
         assert clock.fastest(places, 1 << 22) == best[len(places), places.step]
 
     assert len(set(best.values())) > 1
+
+
+def test_threads_count_what_they_compute_on_their_own_clusters():
+    def seconds(turns):
+        with tf.using("simulator", cluster=STAR):
+            strategy = tf.distribute.MirroredStrategy()
+            for _ in range(turns):
+                strategy.run(lambda: jnp.ones((16, 16)) @ jnp.ones((16, 16)))
+                barrier.wait()
+            return simulator.now()
+
+    barrier = threading.Barrier(1)
+    alone = seconds(30)
+    barrier = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as threads:
+        assert [alone, alone] == list(threads.map(seconds, [30, 30]))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: x * 2,
+        lambda x: np.mean(x),
+        lambda x: x[None] + 1,
+        lambda x: x[[0]],
+        lambda x: tf.cast(x, tf.float64),
+        lambda x: jnp.sum(x),
+        lambda x: jnp.asarray(x) * 2,
+    ],
+)
+@pytest.mark.parametrize("exchange", [lambda x: ctx().all_reduce("sum", x), lambda x: ctx().all_gather(x, 0)])
+def test_in_the_background_computing_waits_for_what_it_needs(strategy, exchange, use):
+    def step():
+        result = exchange(tf.zeros([1 << 18]))
+        simulator.busy(1e-6)
+        use(result)
+        simulator.busy(1e-3)
+
+    with simulator.overlap():
+        strategy.run(step)
+    clock = strategy.extended.backend.clock
+
+    assert all(clock.waiting > 0)
+    assert clock.time == pytest.approx(clock.computing + clock.waiting)
+
+
+def test_in_the_background_a_variable_is_there_when_it_has_come(strategy):
+    with strategy.scope():
+        variable = tf.Variable(tf.zeros([1 << 18]))
+
+    def step():
+        variable.assign(ctx().all_reduce("sum", tf.zeros([1 << 18])))
+        simulator.busy(1e-6)
+        return variable + 1.0
+
+    clock = strategy.extended.backend.clock
+    with simulator.overlap():
+        strategy.run(step)
+        assert all(clock.waiting > 0)
+
+
+def test_thousands_of_devices_that_begin_at_different_times_exchange_quickly():
+    cluster = simulator.Cluster.star(4000, 12.5e9, 500e-9)
+    clock = Clock(cluster, [f"GPU:{place}" for place in range(4000)])
+    clock.work([7], 1e-3)
+    clock.collective(ALGORITHMS["ring"](4000, 1), range(4000), 4096)  # 32 million messages
+
+    assert 1e-3 + simulator.predict_all_reduce(cluster, 4096, "ring").seconds == clock.now()
+    assert clock.time == pytest.approx(clock.computing + clock.communicating + clock.waiting)
+
+
+def test_jax_that_is_loaded_too_late_to_be_counted_is_mentioned():
+    code = """
+import refdist as tf, simulator, warnings
+def step():
+    import jax.numpy as jnp
+    return jnp.ones(3) * 2
+with tf.using("simulator", cluster=simulator.Cluster.star(2, 1e9, 0)), warnings.catch_warnings(record=True) as caught:
+    tf.distribute.MirroredStrategy().run(step)
+    tf.distribute.MirroredStrategy().run(step)
+print([str(one.message)[:43] for one in caught])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "['JAX was imported while a replica ran; expec']" == done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        STAR,
+        simulator.presets.ethernet(hosts=2, devices_per_host=3, gigabits=100),
+        simulator.presets.pcie_box(4),
+        simulator.presets.tpu_v4((4, 2, 1)),
+        simulator.presets.dgx_h100(),
+        simulator.Cluster.star(2, 1e9, 0.0),
+    ],
+)
+@pytest.mark.parametrize("size", [0, 1, 4096, 1e9])
+@pytest.mark.parametrize("schedule", [point_to_point(), all_to_one(2)], ids=["copy", "all_to_one"])
+def test_a_copy_takes_what_a_message_by_itself_takes(cluster, size, schedule):
+    for source in range(cluster.device_count):
+        for target in {0, 1, cluster.device_count - 1} - {source}:
+            pair = np.array([source, target])
+            clock = Clock(cluster, [str(place) for place in range(cluster.device_count)])
+            clock.work([target], 1e-3)
+            done = clock.collective(schedule, [source, target], size)
+
+            assert played(cluster, schedule, size, devices=pair).seconds + 1e-3 == pytest.approx(done, rel=1e-12)
+
+
+def test_threads_on_one_cluster_lose_no_time():
+    def program(strategy):
+        for _ in range(100):
+            strategy.run(lambda: ctx().all_reduce("sum", tf.ones([300]) * 2.0))
+
+    with tf.using("simulator", cluster=STAR) as backend:
+        strategy = tf.distribute.MirroredStrategy()
+        program(strategy)
+        with ThreadPoolExecutor(3) as threads:
+            list(threads.map(program, [strategy] * 3))
+    gc.collect()
+
+    clock = backend.clock
+    assert clock.time == pytest.approx(clock.computing + clock.communicating + clock.waiting)
+    assert clock.computing == pytest.approx([400 * 2 * 1200 / 1e12] * 4)
+    assert [0] * 4 == [backend.memory.resident(place) for place in range(4)]
+
+
+def test_in_the_background_a_program_waits_for_what_it_takes(strategy):
+    with strategy.scope():
+        variable = tf.Variable(tf.zeros([1 << 18]))
+    clock = strategy.extended.backend.clock
+    doubled = tf.function(lambda x: x * 2.0)
+    read = tf.function(lambda: variable.read_value() * 2.0)
+    strategy.run(read)
+    exchange = simulator.predict_all_reduce(STAR, 1 << 20, "ring").seconds
+
+    def exchanged(then):
+        clock.wait(range(4), np.full(4, clock.now()))  # so that all begin at once
+        before = clock.waiting.copy()
+        with simulator.overlap():
+            then(strategy.run(lambda: ctx().all_reduce("sum", tf.zeros([1 << 18]))))
+            return clock.waiting - before
+
+    assert [exchange] * 4 == pytest.approx(exchanged(lambda total: strategy.run(doubled, args=(total,))))
+    assert [0.0] * 4 == exchanged(lambda total: None).tolist()
+
+    def assigned(total):
+        strategy.run(lambda x: variable.assign(x), args=(total,))
+        strategy.run(read)
+
+    assert all(exchanged(assigned) >= exchange * 0.999)

@@ -100,3 +100,20 @@ def test_many_devices_with_one_number_need_little():
 
     for device in (0, 1000, 1999):
         assert sum(range(2000)) == value_on(schedule, rows, device=device)[0]
+
+
+@pytest.mark.parametrize("device", [-1, 2])
+def test_a_device_that_the_schedule_does_not_have_is_refused(device):
+    with pytest.raises(ValueError, match="expected one of 0 to 1"):
+        value_on(ALGORITHMS["ring"](2, 1), [np.ones(3), np.ones(3)], device=device)
+
+
+@pytest.mark.parametrize("other", [np.ones(2), np.ones((3, 1)), np.ones(3, np.float32)])
+def test_arrays_that_differ_are_refused(other):
+    with pytest.raises(ValueError, match="expected one shape and dtype"):
+        value_on(ALGORITHMS["ring"](2, 1), [np.ones(3), other])
+
+
+def test_numbers_that_no_device_has_are_refused():
+    with pytest.raises(TypeError, match="expected numbers"):
+        value_on(ALGORITHMS["ring"](2, 1), [np.ones(3, np.longdouble)] * 2)

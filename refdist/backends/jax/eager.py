@@ -13,6 +13,7 @@ import numpy as np
 
 from refdist.backend import Tensors
 from refdist.backends.jax.layout import constrained, sharding
+from refdist.backends.jax.means import averaged
 from refdist.backends.jax.mesh import MeshCompiler
 from refdist.backends.jax.tracing import staging, tracing
 from refdist.device import Device, resolve
@@ -176,13 +177,7 @@ def _sum(tensors: list[jax.Array]) -> jax.Array:
 
 @jax.jit
 def _mean(tensors: list[jax.Array]) -> jax.Array:
-    total = functools.reduce(jnp.add, tensors)
-    # A mean of integers is as wide as JAX allows; its own division would take 32 bits.
-    return (
-        total.astype(jax.dtypes.canonicalize_dtype(float)) / len(tensors)
-        if total.dtype.kind in "iu"
-        else total / len(tensors)
-    )
+    return averaged(functools.reduce(jnp.add, tensors), len(tensors))
 
 
 def _numbered(devices: Sequence[Any]) -> list[tuple[int, Any]]:

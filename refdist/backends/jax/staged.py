@@ -14,6 +14,7 @@ from jax import lax
 from jax.core import Tracer
 
 from refdist.backends.jax.costs import cost_of
+from refdist.backends.jax.means import averaged
 from refdist.backends.jax.merging import AXIS, Replica, merged, run_program, varying_outputs
 from refdist.backends.jax.traced import TracedBackend
 from refdist.backends.jax.tracing import renewed, trace_state
@@ -59,11 +60,7 @@ class Compiler(abc.ABC):
     def combine(self, op: ReduceOp, tensor: jax.Array) -> jax.Array:
         """Combine the tensors of all replicas."""
         total = tensor if self.count == 1 else lax.psum(_of_the_trace(tensor), AXIS)
-        if op is ReduceOp.SUM:
-            return total
-        if tensor.dtype.kind in "iu":
-            total = total.astype(jax.dtypes.canonicalize_dtype(np.float64))
-        return total / np.asarray(self.count, total.dtype)
+        return total if op is ReduceOp.SUM else averaged(total, self.count)
 
     def join(self, tensor: jax.Array, axis: int) -> jax.Array:
         """Join the tensors of all replicas along an axis."""
@@ -167,7 +164,7 @@ class Compiler(abc.ABC):
             self._steps_differ,
         )
 
-    def charge(self, traced: Traced) -> Callable[[], AbstractContextManager[None]] | None:
+    def charge(self, traced: Traced) -> Callable[..., AbstractContextManager[Any]] | None:
         """What surrounds each run of a program, where the backend keeps time."""
         charge = getattr(self.real, "charge_program", None)
         return None if charge is None else charge(self.devices, cost_of(traced.jaxpr.jaxpr), self._algorithm)
@@ -253,6 +250,7 @@ class BatchCompiler(Compiler):
     def lower_each(self, array: Any, spec: Any) -> list[Any]:
         """What a program returned for each replica."""
         host = np.asarray(array)
+        self.real.let_go(array)
         return [self.real.claimed(make(row, device)) for row, device in zip(_rows(host), self.devices, strict=True)]
 
     def whole(self, copies: Sequence[Any], variable: Any) -> Any:
@@ -267,6 +265,7 @@ class BatchCompiler(Compiler):
     def parts(self, array: Any, variable: Any) -> Sequence[Any]:
         """The copies of a variable, of what a program has made."""
         host, homes = np.asarray(array), [Device(copy.device) for copy in variable.all_copies]
+        self.real.let_go(array)
         if variable.own_copies and len(homes) > 1:
             return [self.real.claimed(make(row, home)) for row, home in zip(_rows(host), homes, strict=True)]
         return [self.real.claimed(tensor) for tensor in labelled(host, homes)]
