@@ -74,6 +74,15 @@ class BackendContract:
         assert 1.5 == self.backend.get(result)
         assert result.dtype.kind == "f"
 
+    def test_a_mean_divides_by_the_real_count_where_the_dtype_has_no_such_number(self):
+        import refdist
+
+        ones = [self.backend.put(np.ones(1, refdist.bfloat16), self.devices[0]) for _ in range(257)]
+        (result,) = self.backend.reduce(ones, ReduceOp.MEAN, self.devices[:1], "ring")
+
+        # In bfloat16, 256 + 1 is 256, and 257 is no number.
+        assert np.asarray(256 / 257).astype(refdist.bfloat16) == self.backend.get(result)[0] != 1
+
     @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
     def test_a_mean_keeps_a_floating_dtype(self, dtype):
         import refdist
