@@ -77,10 +77,11 @@ class BackendContract:
     def test_a_mean_divides_by_the_real_count_where_the_dtype_has_no_such_number(self):
         import refdist
 
-        ones = [self.backend.put(np.ones(1, refdist.bfloat16), self.devices[0]) for _ in range(257)]
-        (result,) = self.backend.reduce(ones, ReduceOp.MEAN, self.devices[:1], "ring")
+        values = [np.full(1, 256.0 * (index == 0), refdist.bfloat16) for index in range(257)]
+        tensors = [self.backend.put(value, self.devices[0]) for value in values]
+        (result,) = self.backend.reduce(tensors, ReduceOp.MEAN, self.devices[:1], "ring")
 
-        # In bfloat16, 256 + 1 is 256, and 257 is no number.
+        # bfloat16 has 256, but not 257.
         assert np.asarray(256 / 257).astype(refdist.bfloat16) == self.backend.get(result)[0] != 1
 
     @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
