@@ -39,7 +39,7 @@ def play(
     bandwidth: Any,  # of each link, in bytes per second
     begin: Any,  # when each device is ready
     most: int,  # how many messages can be under way at once
-    first: Any,  # out: when each message was sent, of size 0 where nobody asks
+    first: Any,  # out: when each message was sent; None where nobody asks
     last: Any,  # out: when it had arrived
 ) -> Any:
     # Plain arrays come in, as numba cannot read what it has kept for tuples whose class has since been renamed.
@@ -77,7 +77,7 @@ def _play(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: in
                     touches = _leave(users, slot, sent.route[message], routes, touches)
                     comers = _arrive(progress, own, sent, message, now, comers)
                     arrivals += 1
-                    if last.size > 0:
+                    if last is not None:
                         last[message] = now
                 else:
                     touches = _join(users, slot, sent.route[message], routes, touches, carried, sent.size[message])
@@ -138,7 +138,7 @@ def _enter(
             slots.heap[events] = slot
             _rise(slots.heap, slots.place, slots.due, events)
             events += 1
-            if first.size > 0:
+            if first is not None:
                 first[message] = now
         at += 1
     progress.at[device] = at

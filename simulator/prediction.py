@@ -12,7 +12,6 @@ from simulator.schedules import ALGORITHMS, Schedule
 from simulator.topology import Cluster, Hosts, Star
 
 Array = np.ndarray[Any, Any]
-_NONE = np.empty(0)
 IN_SWITCH = "in_switch"
 
 
@@ -189,7 +188,9 @@ def messages_of(schedule: Schedule, rounds: Any, payload_bytes: float, envelope_
     return Messages(np.concatenate(sources), np.concatenate(targets), np.concatenate(sizes), step)
 
 
-def run_messages(cluster: Cluster, messages: Messages, begin: Array, first: Array = _NONE, last: Array = _NONE) -> Any:
+def run_messages(
+    cluster: Cluster, messages: Messages, begin: Array, first: Array | None = None, last: Array | None = None
+) -> Any:
     """Play messages on the links of a cluster: when each device is done, what each link carried, how many arrived."""
     flows = _flows()
     devices = cluster.device_count
