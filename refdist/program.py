@@ -60,23 +60,29 @@ class Program:
             return self._run(leaves, keep)
 
     def _run(self, leaves: Sequence[Any], keep: Callable[[Any, int, Sequence[Device]], None] | None = None) -> Any:
-        if self._writes:
-            with WRITING:  # from the values read to the values written nobody else writes
-                outputs = self._outputs(leaves)
-                if keep is not None:
-                    self._keep(outputs, keep)
-                compiler = self._compiler
-                for place, variable in self._writes:
-                    if variable.settled or variable.owner is not compiler:
-                        variable.lift(compiler, outputs[place])
-                    else:
-                        variable.array = outputs[place]
-        else:
-            outputs = self._outputs(leaves)
+        if not self._writes:
+            return self._computed(leaves, keep)[1]
+        with WRITING:  # from the values read to the values written nobody else writes
+            outputs, result = self._computed(leaves, keep)
+            compiler = self._compiler
+            for place, variable in self._writes:
+                if variable.settled or variable.owner is not compiler:
+                    variable.lift(compiler, outputs[place])
+                else:
+                    variable.array = outputs[place]
+        return result
+
+    def _computed(self, leaves: Sequence[Any], keep: Any) -> tuple[Sequence[Any], Any]:
+        """What the program makes, and the result of the call."""
+        outputs = self._outputs(leaves)
+        try:
             if keep is not None:
                 self._keep(outputs, keep)
-        results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
-        return optree.tree_unflatten(self._shape, results)
+            # The result is put together while the devices still compute.
+            results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
+            return outputs, optree.tree_unflatten(self._shape, results)
+        finally:
+            self._compiler.wait(outputs)
 
     def _brought(self, leaves: Sequence[Any]) -> Iterator[Any]:
         """The tensors that a call takes, as far as there are any: not what the last program has left in its own form."""

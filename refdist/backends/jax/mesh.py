@@ -1,7 +1,6 @@
 """Programs over real devices: one for all replicas, spread by `shard_map` over a mesh of them."""
 
 import contextlib
-import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -64,8 +63,11 @@ class MeshCompiler(Compiler):
         )
         # Whatever the logical devices of a replica share out among themselves, each has the whole result at the end.
         ends = [self._each if e else self._same for e in flagged]
-        compiled = jax.jit(mapped, out_shardings=ends) if self._logical > 1 else jax.jit(mapped)
-        return functools.partial(_waited, compiled) if self._waits else compiled
+        return jax.jit(mapped, out_shardings=ends) if self._logical > 1 else jax.jit(mapped)
+
+    def wait(self, outputs: Sequence[Any]) -> None:
+        if self._waits and outputs:
+            outputs[0].block_until_ready()
 
     def lift(self, tensor: Any) -> Any:
         if not isinstance(tensor, jax.Array):
@@ -113,10 +115,3 @@ class MeshCompiler(Compiler):
         homes = [self.real.real_device(Device(copy.device)) for copy in variable.all_copies]
         first = by_device[self._places[0]]
         return [by_device[h].reshape(shape) if h in by_device else jax.device_put(first, h) for h in homes]
-
-
-def _waited(compiled: Callable[..., Sequence[Any]], *values: Any) -> Sequence[Any]:
-    outputs = compiled(*values)
-    if outputs:
-        outputs[0].block_until_ready()
-    return outputs

@@ -189,9 +189,12 @@ class Compiler(abc.ABC):
 
         return program
 
+    def wait(self, outputs: Sequence[Any]) -> None:  # noqa: B027
+        """Let what a program makes be there, where programs must not follow each other before that."""
+
     def text(self, compiled: Any, values: Sequence[Any], *, optimised: bool) -> str:
         """A program as the compiler has it."""
-        lowered = getattr(compiled, "args", [compiled])[0].lower(*values)
+        lowered = compiled.lower(*values)
         return lowered.compile().as_text() if optimised else lowered.as_text(dialect="hlo")
 
     @abc.abstractmethod
