@@ -7,6 +7,8 @@ import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import copy
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from refdist.device import PLACEMENT, Device
 from refdist.enums import ReduceOp
 from refdist.lockstep import call_site, line_of
 from refdist.tensor import Tensor, labelled
+from refdist.topology import mesh_shape
 from simulator.clock import Clock
 from simulator.folding import fold
 from simulator.memory import Memory
@@ -62,6 +65,9 @@ class SimulatorBackend(HostBackend):
         self.clock: Clock | None = None
         self.memory: Memory | None = None  # where the devices of the cluster have an end to theirs
         self._algorithm, self._accumulate = algorithm, _accumulation(accumulate)
+        self._share: range | None = None  # the places of this worker's devices, where several workers share the cluster
+        self._told: dict[int, Any] = {}  # when exchanges of all workers are over, as the first worker tells the others
+        self._heard = 0  # how many of these this worker knows of
         if cluster is not None:
             virtual = [device for device in self._devices if device.kind != "CPU"]
             self._places = {device: place for place, device in enumerate(virtual)}
@@ -92,20 +98,36 @@ class SimulatorBackend(HostBackend):
             return fold([np.asarray(tensor, wider) for tensor in tensors]).astype(tensors[0].dtype)
 
     def for_task(self, job: str, task: int, tasks: int) -> HostBackend:
-        self._require_no_cluster(f"be {job} {task}")
-        return super().for_task(job, task, tasks)
+        """What a worker has: on a cluster an equal share of its devices, in their order, and the clock of all."""
+        if self.clock is None:
+            return super().for_task(job, task, tasks)
+        every = list(self._places)
+        if len(every) % tasks:
+            raise ValueError(
+                f"A cluster of {len(every)} devices was to be shared by {tasks} workers; expected as many devices for each. "
+                f"Run a number of workers that divides {len(every)}."
+            )
+        if task == 0:
+            self._told = {}  # by the first of these workers, not by that of others before them
+        clone = copy(self)
+        own = [Device(f"{every[0].kind}:{number}") for number in range(len(every) // tasks)]
+        workers = range(tasks) if tasks > 1 else [task]
+        clone._places = {device.at(job, one): place for place, (one, device) in enumerate(product(workers, own))}
+        clone._devices = tuple(device.at(job, task) for device in (Device("CPU:0"), *own))
+        clone._mesh = mesh_shape(len(own) if own[0].kind == "TPU" else 0)
+        clone._share, clone._heard = range(task * len(own), (task + 1) * len(own)), 0
+        clone.__dict__.pop("default_strategy", None)
+        return clone
 
     def connect(self, devices: Sequence[Device]) -> None:
-        self._require_no_cluster(f"have the devices of other tasks, such as {devices[0] if devices else 'none'}")
-        super().connect(devices)
-
-    def _require_no_cluster(self, what: str) -> None:
-        # Their devices are none of the cluster's, and would take no time without a word.
         if self.clock is not None:
+            # Their devices are none of the cluster's, and would take no time without a word.
             raise ValueError(
-                f"A simulator with a cluster was to {what}; expected one without, because the links between workers and servers "
-                f'are not part of it. Choose refdist.use("simulator", gpus=...), or one strategy over the whole cluster.'
+                f"A simulator with a cluster was to have the devices of other tasks, such as {devices[0] if devices else 'none'}; "
+                f"expected one without, because the links between workers and servers are not part of it. Choose "
+                f'refdist.use("simulator", gpus=...), or one strategy over the whole cluster.'
             )
+        super().connect(devices)
 
     def put(self, array: Any, device: Device | None) -> Tensor:
         return self._timed(super().put(array, device))
@@ -126,7 +148,7 @@ class SimulatorBackend(HostBackend):
         places = self._on_cluster(tensors)
         if places is None or self.clock is None:
             return [self._timed(tensor) for tensor in super().reduce(tensors, op, destinations, algorithm)]
-        kind = "all_to_one" if len(destinations) == 1 else "all_reduce"
+        kind = "all_to_one" if len(destinations) == 1 and not self._beyond(places) else "all_reduce"
         schedule = self._schedule(kind, tensors[0].nbytes, places, algorithm)
         if schedule is None:
             total = self.fold(tensors)
@@ -217,10 +239,25 @@ class SimulatorBackend(HostBackend):
     def _exchange(self, schedule: Schedule | None, size: float, places: Sequence[int], ready: Any = None) -> Any:
         """Let devices exchange so many bytes; where there is no schedule, the switch adds them up."""
         assert self.clock is not None
+        share = self._share if self._beyond(places) else None
+        if share is not None:
+            self._heard += 1
+            if share.start > 0:
+                # All workers meet in one exchange: the first, which goes on first, has moved the clocks of all.
+                last = share.stop == len(self._places)
+                return self._told.pop(self._heard) if last else self._told[self._heard]
         if schedule is not None:
-            return self.clock.collective(schedule, places, size, ready)
-        seconds = predict_all_reduce(self.clock.cluster, size, IN_SWITCH).seconds
-        return self.clock.together(places, seconds, IN_SWITCH, ready)
+            done = self.clock.collective(schedule, places, size, ready)
+        else:
+            seconds = predict_all_reduce(self.clock.cluster, size, IN_SWITCH).seconds
+            done = self.clock.together(places, seconds, IN_SWITCH, ready)
+        if share is not None:
+            self._told[self._heard] = done
+        return done
+
+    def _beyond(self, places: Sequence[int]) -> bool:
+        """Say whether devices of other workers take part."""
+        return self._share is not None and any(place not in self._share for place in places)
 
     def _schedule(self, kind: str, size: float, places: Sequence[int], algorithm: str) -> Schedule | None:
         """How devices exchange so many bytes; None where the switch adds them up."""

@@ -1,0 +1,162 @@
+"""Workers that share a cluster: the numbers and the times of one strategy over all of its devices."""
+
+import numpy as np
+import pytest
+
+import refdist as tf
+import simulator
+
+ctx = tf.distribute.get_replica_context
+
+
+def cluster():
+    return simulator.Cluster.hosts(2, 4, 100e9, 1e-6, 10e9, 5e-6)
+
+
+def step():
+    number = ctx().replica_id_in_sync_group
+    simulator.busy(1e-3 * (number % 3))
+    x = tf.cast(tf.range(1000), tf.float32) * 0.1 * (number + 1)
+    total = ctx().all_reduce("sum", x)
+    return ctx().all_reduce("mean", [total, x]), ctx().all_gather(x[:1], axis=0)
+
+
+def of_one_strategy(options):
+    with tf.using("simulator", cluster=cluster(), **options):
+        strategy = tf.distribute.MirroredStrategy(cross_device_ops=tf.distribute.NcclAllReduce())
+        results = strategy.run(step)
+        strategy.run(step)
+        reduced = strategy.reduce("sum", strategy.run(lambda: tf.ones([9])), axis=None)
+        return results, simulator.report(), simulator.now(), reduced
+
+
+def of_workers(count, options):
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        results = strategy.run(step)
+        strategy.run(step)
+        return strategy.experimental_local_results(results), strategy.reduce(
+            "sum", strategy.run(lambda: tf.ones([9])), axis=None
+        )
+
+    with tf.using("simulator", cluster=cluster(), **options):
+        results = tf.cluster.run_workers(program, count)
+        return results, simulator.report(), simulator.now()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"algorithm": "auto"}, {"algorithm": "hierarchical"}, {"accumulate": "float64"}]
+)
+@pytest.mark.parametrize("count", [1, 2, 4, 8])
+def test_workers_have_the_numbers_and_the_time_of_one_strategy_over_all_devices(count, options):
+    expected, report, _, reduced = of_one_strategy(options)
+
+    results, of_theirs, _ = of_workers(count, options)
+
+    pieces = [piece for pieces, _ in results for piece in pieces]
+    for replica, piece in enumerate(pieces):
+        for mine, theirs in zip(
+            tf.nest.flatten(piece), [part.values[replica] for part in tf.nest.flatten(expected)], strict=True
+        ):
+            np.testing.assert_array_equal(mine, theirs)
+    assert 8 == len(pieces)
+    assert all(np.array_equal(reduced, theirs) for _, theirs in results)
+    # Where the sum of a run goes to the host, one strategy brings it to one device, and workers to a device of each.
+    assert report.splitlines()[0] == of_theirs.splitlines()[0]
+    computing = [line.split()[3:5] for line in report.splitlines()[1:]]
+    assert computing == [line.split()[3:5] for line in of_theirs.splitlines()[1:]]
+
+
+def test_an_exchange_of_all_workers_takes_its_time_once():
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        strategy.run(lambda: ctx().all_reduce("sum", tf.zeros([1 << 20])))
+        return simulator.now()
+
+    with tf.using("simulator", cluster=cluster()):
+        times = tf.cluster.run_workers(program, count=2)
+
+    assert [simulator.predict_all_reduce(cluster(), 4 << 20, "ring").seconds] * 2 == pytest.approx(times, rel=1e-12)
+
+
+def test_a_slow_worker_is_waited_for():
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+        def replica():
+            simulator.busy(1.0 if index == 1 else 0.0)
+            ctx().all_reduce("sum", tf.zeros([8]))
+
+        strategy.run(replica)
+
+    with tf.using("simulator", cluster=cluster()):
+        tf.cluster.run_workers(program, count=2)
+        lines = simulator.report().splitlines()
+
+    assert ["1.000", "s"] == lines[1].split()[-2:]
+    assert ["0", "s"] == lines[8].split()[-2:]
+
+
+def test_exchanges_of_workers_go_on_in_the_background():
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+        def replica():
+            total = ctx().all_reduce("sum", tf.ones([1 << 20]))
+            simulator.busy(1.0)
+            return total + 1.0
+
+        with simulator.overlap():
+            strategy.run(replica)
+        return simulator.now()
+
+    with tf.using("simulator", cluster=cluster()):
+        times = tf.cluster.run_workers(program, count=4)
+
+    assert [1.0] * 4 == pytest.approx(times)
+
+
+def test_several_runs_of_workers_follow_each_other():
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        for _ in range(3):
+            strategy.run(lambda: ctx().all_reduce("sum", tf.zeros([8])))
+        return simulator.now()
+
+    with tf.using("simulator", cluster=cluster()):
+        first = tf.cluster.run_workers(program, count=2)
+        second = tf.cluster.run_workers(program, count=4)
+
+    assert len(set(first)) == len(set(second)) == 1
+    assert 2 * first[0] == pytest.approx(second[0])
+
+
+def test_workers_name_their_devices_as_elsewhere():
+    def program(index):
+        return [str(device) for device in tf.distribute.MultiWorkerMirroredStrategy().extended.worker_devices]
+
+    with tf.using("simulator", cluster=cluster()):
+        names = tf.cluster.run_workers(program, count=4)
+
+    assert [f"/job:worker/replica:0/task:3/device:GPU:{number}" for number in range(2)] == names[3]
+
+
+def test_the_memory_of_a_workers_device_has_an_end():
+    kind = simulator.DeviceKind("GPU", memory_bytes=1000.0)
+
+    def program(index):
+        return tf.distribute.MultiWorkerMirroredStrategy().run(lambda: tf.zeros([300]) if index else tf.zeros([1]))
+
+    with (
+        tf.using("simulator", cluster=simulator.Cluster.star(2, 1e9, 1e-6, kind)),
+        pytest.raises(simulator.OutOfMemory, match="GPU:1"),
+    ):
+        tf.cluster.run_workers(program, count=2)
+
+
+def test_a_cluster_that_cannot_be_shared_evenly_is_refused():
+    with (
+        tf.using("simulator", cluster=cluster()),
+        pytest.raises(ValueError, match="8 devices was to be shared by 3 workers"),
+    ):
+        tf.cluster.run_workers(lambda index: index, count=3)
