@@ -50,6 +50,7 @@ class Program:
         self._compiler, self._compiled, self._takes = compiler, compiled, tuple(takes)
         self._reads, self._writes, self._checked = tuple(reads), tuple(writes), tuple(checked)
         self._leaves, self._shape = optree.tree_flatten(result, none_is_leaf=True)
+        self._bare = self._shape.is_leaf()
         self._wide = compiler.exact and wide
         self._homes = [tuple(Device(one.device) for one in variable.all_copies) for _, variable in self._writes]
 
@@ -80,7 +81,7 @@ class Program:
                 self._keep(outputs, keep)
             # The result is put together while the devices still compute.
             results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
-            return outputs, optree.tree_unflatten(self._shape, results)
+            return outputs, results[0] if self._bare else optree.tree_unflatten(self._shape, results)
         finally:
             self._compiler.wait(outputs)
 

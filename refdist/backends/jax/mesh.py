@@ -34,6 +34,7 @@ class MeshCompiler(Compiler):
             self._same, self._each = (
                 NamedSharding(self._mesh, spec) for spec in (PartitionSpec(), PartitionSpec(AXIS))
             )
+        self._usual: Any = self._same
         # Programs with collectives that are dispatched on CPUs without waiting can abort the process.
         self._waits = self.count * self._logical > 1 and self._places[0].platform == "cpu"
 
@@ -70,10 +71,14 @@ class MeshCompiler(Compiler):
             outputs[0].block_until_ready()
 
     def lift(self, tensor: Any) -> Any:
+        sharding = getattr(tensor, "sharding", None)
+        if sharding is self._usual:
+            return tensor
         if not isinstance(tensor, jax.Array):
             tensor = np.asarray(tensor)
             self.real.require_exact(tensor)
-        elif tensor.sharding == self._same:
+        elif sharding == self._same:
+            self._usual = sharding  # the tensors of a loop share the very object, and to compare two takes longer
             return tensor
         return jax.device_put(tensor, self._same)
 
