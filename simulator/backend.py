@@ -58,8 +58,10 @@ class SimulatorBackend(HostBackend):
             )
         if algorithm is not None and algorithm not in ("auto", IN_SWITCH, *ALGORITHMS):
             raise ValueError(
-                f"The algorithm is {algorithm!r}; expected auto or one of {', '.join(ALGORITHMS)}. Use one of these."
+                f"The algorithm is {algorithm!r}; expected auto or one of {', '.join([*ALGORITHMS, IN_SWITCH])}. Use one of these."
             )
+        if algorithm == IN_SWITCH and cluster is not None:
+            predict_all_reduce(cluster, 0, IN_SWITCH)  # which refuses a cluster without such a switch
         super().__init__(**counts)
         self.clock: Clock | None = None
         self.memory: Memory | None = None  # where the devices of the cluster have an end to theirs

@@ -189,6 +189,9 @@ def test_wrong_uses_are_refused(strategy):
         pass
     with pytest.raises(ValueError, match="expected auto"), tf.using("simulator", cluster=STAR, algorithm="best"):
         pass
+    torus = simulator.Cluster.torus((2, 2), 1e9, 0.0)
+    with pytest.raises(ValueError, match="one switch"), tf.using("simulator", cluster=torus, algorithm="in_switch"):
+        pass
     with pytest.raises(TypeError, match="immutable"):
         strategy.run(lambda: np.add(tf.ones([2]), 1, out=tf.ones([2])))
 
