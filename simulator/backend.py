@@ -284,7 +284,7 @@ class SimulatorBackend(HostBackend):
             return all_to_one(len(places))
         if chosen == "auto":
             chosen = self.clock.fastest(places, size)
-        return schedule_of(chosen, len(places), self.clock.host_size(len(places)))
+        return schedule_of(chosen, len(places), self.clock.host_size(places))
 
     def _precision(self, tensor: Tensor) -> Any:
         """The dtype in which sums are kept: a wider one for narrower floats, where that was asked for."""

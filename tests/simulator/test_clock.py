@@ -707,3 +707,29 @@ def test_a_chosen_device_gets_all_and_gives_to_all(accumulate):
         assert both == pytest.approx(write)
     assert both <= seconds
     assert 4.0 == variable.numpy().max()
+
+
+@pytest.mark.parametrize(
+    ("devices", "size"),
+    [
+        (range(12), 3),
+        (range(3, 9), 3),  # two of the four hosts
+        ([0, 1, 3, 4, 9, 10], 2),  # two devices of each of three
+        ([0, 3, 6], 1),
+        ([0, 1, 2], 3),
+        ([0, 1, 2, 3], 4),  # not as many of each host
+        ([0, 3, 1, 4], 4),  # not beside each other
+        ([5], 1),
+    ],
+)
+def test_a_part_of_the_hosts_is_hierarchical_too(devices, size):
+    cluster = simulator.Cluster.hosts(4, 3, 1e11, 1e-7, 1e9, 1e-6)
+    with tf.using("simulator", cluster=cluster) as backend:
+        names = [f"GPU:{device}" for device in devices]
+        ops = tf.distribute.HierarchicalCopyAllReduce()
+        strategy = tf.distribute.MirroredStrategy(names, cross_device_ops=ops)
+        strategy.run(lambda: ctx().all_reduce("sum", tf.ones([1000])))
+
+        schedule = ALGORITHMS["hierarchical"](len(names), size)
+        assert size == backend.clock.host_size(list(devices))
+        assert played(cluster, schedule, 4000, devices=np.array(devices)).seconds == pytest.approx(simulator.now())
