@@ -50,6 +50,10 @@ class Backend(Protocol):
         """Bring a tensor to a device."""
         ...
 
+    def alike(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
+        """Let devices do in a block what the first of them does; a tensor that is given to them is brought to all first."""
+        ...
+
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         """Combine tensors of one shape and dtype, in their order, and leave the result on each destination."""
         ...

@@ -51,8 +51,9 @@ class CrossDeviceOps:
 
     def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
         """Do the work of `broadcast`."""
-        backend = context.backend()
-        return _spread([backend.copy(tensor, device) for device in devices_of(destinations)])
+        backend, targets = context.backend(), devices_of(destinations)
+        with backend.alike(targets, tensor):
+            return _spread([backend.copy(tensor, device) for device in targets])
 
     def custom(self) -> bool:
         """Say whether a user has written how values are combined."""
@@ -106,13 +107,12 @@ class ReductionToOneDevice(CrossDeviceOps):
         tensors = per_replica_value.values
         _require_alike(tensors)
         device = resolve(self._device, backend.devices()) if self._device else targets[0]
-        gathered = [backend.copy(tensor, device) for tensor in tensors]
         if self._accumulate is None:
-            total = backend.reduce(gathered, reduce_op, [device], self.algorithm)[0]
+            total = backend.reduce(tensors, reduce_op, [device], self.algorithm)[0]
         else:
-            total = self._accumulate(gathered)
-            total = total / len(gathered) if reduce_op is ReduceOp.MEAN else total
-        return _spread([backend.copy(total, target) for target in targets])
+            total = self._accumulate([backend.copy(tensor, device) for tensor in tensors])
+            total = total / len(tensors) if reduce_op is ReduceOp.MEAN else total
+        return self.broadcast_implementation(total, targets)
 
 
 def devices_of(destinations: Any) -> tuple[Device, ...]:

@@ -11,7 +11,7 @@ from refdist.device import Device, placed
 from refdist.distributed_variables import CentralVariable, MirroredVariable, SyncOnReadVariable
 from refdist.enums import VariableAggregation, VariableSynchronization
 from refdist.lockstep import call_site
-from refdist.plan import Placement
+from refdist.plan import Placement, Plan
 from refdist.policies import OnRead, OnWrite
 from refdist.variables import Variable
 
@@ -56,24 +56,19 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
 
 def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
     plan = strategy.extended.plan
-    copies: list[Variable] = []
     homes, colocated = plan.homes, COLOCATED.get()
     if plan.placement is Placement.CENTRAL:
         homes = (colocated or homes[strategy.extended.turns.taken % len(homes)],)
-    for index, home in enumerate(homes):
-        own = dict(kwargs)
-        if index == 0 and plan.workers > 1:
-            own["initial_value"] = _of_the_first_worker(strategy, kwargs)
-        if index > 0:
-            own["initial_value"] = copies[0].stored
-            own["name"] = f"{kwargs.get('name') or 'Variable'}/replica_{index}"
-        with placed(home), plan.backend.on(home):
-            made = following(**own)
-        if not isinstance(made, Variable):
-            raise TypeError(
-                f"A variable creator returned a {type(made).__name__}; expected a variable. Return next_creator(**kwargs)."
-            )
-        copies.append(made)
+    own = dict(kwargs)
+    if plan.workers > 1:
+        own["initial_value"] = _of_the_first_worker(strategy, kwargs)
+    copies = [_copy(plan, homes[0], following, own)]
+    if len(homes) > 1:
+        stored, name = copies[0].stored, kwargs.get("name") or "Variable"
+        with plan.backend.alike(homes, stored):
+            for index, home in enumerate(homes[1:], 1):
+                own = {**kwargs, "initial_value": stored, "name": f"{name}/replica_{index}"}
+                copies.append(_copy(plan, home, following, own))
     on_read = kwargs.get("synchronization") is VariableSynchronization.ON_READ
     if plan.placement is Placement.PLAIN:
         variable = copies[0]
@@ -92,6 +87,16 @@ def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[
         copy.belong(strategy, variable)
     strategy.extended.turns.taken += colocated is None
     return variable
+
+
+def _copy(plan: Plan, home: Device, following: Callable[..., Any], kwargs: dict[str, Any]) -> Variable:
+    with placed(home), plan.backend.on(home):
+        made = following(**kwargs)
+    if not isinstance(made, Variable):
+        raise TypeError(
+            f"A variable creator returned a {type(made).__name__}; expected a variable. Return next_creator(**kwargs)."
+        )
+    return made
 
 
 def _of_the_first_worker(strategy: "StrategyBase", kwargs: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from refdist.enums import ReduceOp, VariableAggregation
 from refdist.plan import Placement
 from refdist.slices import IndexedSlices
 from refdist.values import DistributedValues, PerReplica, select
-from refdist.variables import Operation, replace
+from refdist.variables import Operation, current_value, replace
 
 if TYPE_CHECKING:
     from refdist.strategy import StrategyBase
@@ -65,9 +65,12 @@ class OnWrite:
         payload = value if number else variable.copies[index].operand(verb, value)
 
         def merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
-            OnWrite.write_outside(
-                variable, verb, operation, strategy.extended.aggregate(strategy, variable, verb, payloads)
-            )
+            # What is added up is added up for all copies, and what one replica alone says is brought to the others.
+            alone = payloads[0] if variable.aggregation is VariableAggregation.ONLY_FIRST_REPLICA else None
+            homes = _homes(variable)
+            with strategy.extended.backend.alike(homes, alone):
+                value = strategy.extended.aggregate(strategy, variable, verb, payloads)
+                OnWrite.write_alike(variable, homes, verb, operation, value)
             values = [copy.stored for copy in variable.copies]
             return values * len(payloads) if single else values
 
@@ -75,16 +78,27 @@ class OnWrite:
 
     @staticmethod
     def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
-        first, *others = variable.copies
         if isinstance(value, DistributedValues):
             require_equal(
                 variable, verb, [copy.operand(verb, select(value, i)) for i, copy in enumerate(variable.copies)]
             )
-            value = select(value, 0)
+            given, value = None, select(value, 0)
+        else:
+            given = current_value(value)
+        homes = _homes(variable)
+        with variable.strategy.extended.backend.alike(homes, given):
+            OnWrite.write_alike(variable, homes, verb, operation, value)
+
+    @staticmethod
+    def write_alike(
+        variable: DistributedVariable, homes: Sequence[Device], verb: str, operation: Operation, value: Any
+    ) -> None:
+        """Write what all devices of the copies have."""
+        first = variable.copies[0]
         # One computation for all copies, so that they are equal bit for bit, and nothing is stored before it succeeds.
         new = first.computed(operation, first.operand(verb, value))
         backend = variable.strategy.extended.backend
-        copied = [backend.copy(new, Device(copy.device)) for copy in others]
+        copied = [backend.copy(new, home) for home in homes[1:]]
         for copy, tensor in zip(variable.copies, [new, *copied], strict=True):
             copy.store(tensor)
 
@@ -148,6 +162,10 @@ class Target:
 
     def __str__(self) -> str:
         return repr(self.variable.name)
+
+
+def _homes(variable: DistributedVariable) -> tuple[Device, ...]:
+    return tuple(Device(copy.device) for copy in variable.copies)
 
 
 def _shares(variable: DistributedVariable, operands: Sequence[Any], count: int) -> list[Any]:

@@ -1,5 +1,7 @@
 """The seam of refdist on virtual devices."""
 
+import contextvars
+import dataclasses
 import functools
 import importlib
 import math
@@ -24,7 +26,7 @@ from simulator.clock import Clock
 from simulator.folding import fold
 from simulator.memory import Memory
 from simulator.prediction import IN_SWITCH, predict_all_reduce
-from simulator.schedules import ALGORITHMS, Schedule, all_gather, all_to_one, point_to_point, schedule_of
+from simulator.schedules import ALGORITHMS, Schedule, all_gather, all_to_one, broadcast, point_to_point, schedule_of
 from simulator.timed import TimedTensor, ready_of
 from simulator.topology import Cluster
 from simulator.values import value_on
@@ -59,8 +61,10 @@ class SimulatorBackend(HostBackend):
             )
         if algorithm is not None and algorithm not in ("auto", IN_SWITCH, *ALGORITHMS):
             raise ValueError(
-                f"The algorithm is {algorithm!r}; expected auto or one of {', '.join(ALGORITHMS)}. Use one of these."
+                f"The algorithm is {algorithm!r}; expected auto or one of {', '.join([*ALGORITHMS, IN_SWITCH])}. Use one of these."
             )
+        if algorithm == IN_SWITCH and cluster is not None:
+            predict_all_reduce(cluster, 0, IN_SWITCH)  # which refuses a cluster without such a switch
         super().__init__(**counts)
         self.clock: Clock | None = None
         self.memory: Memory | None = None  # where the devices of the cluster have an end to theirs
@@ -132,10 +136,39 @@ class SimulatorBackend(HostBackend):
     def put(self, array: Any, device: Device | None) -> Tensor:
         return self._timed(super().put(array, device))
 
+    def alike(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
+        return nullcontext() if self.clock is None else self._doing_alike(tuple(devices), given)
+
+    @contextmanager
+    def _doing_alike(self, devices: tuple[Device, ...], given: Any) -> Generator[None]:
+        around = _ALIKE.get()
+        if around is not None and around.devices[0] == devices[0]:
+            devices = around.devices  # what the first gets is for all of those
+        places = [self._places[device] for device in devices if device in self._places]
+        source = self.device_of(given) if isinstance(given, Tensor) else devices[0]
+        ready = self._brought(given, source, places) if isinstance(given, Tensor) else 0.0
+        token = _ALIKE.set(_Alike(devices, places, source, ready))
+        try:
+            yield
+        finally:
+            _ALIKE.reset(token)
+
+    def _brought(self, tensor: Tensor, source: Device, places: Sequence[int]) -> float:
+        """Bring a tensor to several devices by a tree of copies, and say when all have it where they do not wait for it."""
+        root = self.place_of(source)
+        others = [place for place in places if place != root]
+        if self.clock is None or root is None or not others:
+            return 0.0
+        done = self.clock.collective(broadcast(1 + len(others)), [root, *others], tensor.nbytes)
+        return float(done.max()) if self.clock.overlaps else 0.0
+
     def copy(self, tensor: Tensor, device: Device) -> Tensor:
         if isinstance(tensor, TimedTensor) and self.device_of(tensor) == device:
             tensor.flags.writeable = False
             return tensor  # there already, so that nothing more is held
+        alike = _ALIKE.get()
+        if alike is not None and device in alike.devices and self.device_of(tensor) in (alike.devices[0], alike.source):
+            return self._timed(super().copy(tensor, device), max(ready_of(tensor), alike.ready))
         copied = self._timed(super().copy(tensor, device), ready_of(tensor))
         pair = [self._places.get(one) for one in (self.device_of(tensor), device)] if self.clock is not None else []
         ends = [place for place in pair if place is not None]
@@ -148,13 +181,22 @@ class SimulatorBackend(HostBackend):
         places = self._on_cluster(tensors)
         if places is None or self.clock is None:
             return [self._timed(tensor) for tensor in super().reduce(tensors, op, destinations, algorithm)]
-        kind = "all_to_one" if len(destinations) == 1 and not self._beyond(places) else "all_reduce"
-        schedule = self._schedule(kind, tensors[0].nbytes, places, algorithm)
+        size, root = tensors[0].nbytes, self.place_of(destinations[0])
+        for_all = len(destinations) > 1 or self._beyond(places) or _for_several(destinations[0])
+        kind = "all_reduce" if for_all else "all_to_one"
+        schedule = self._schedule(kind, size, places, algorithm)
         if schedule is None:
             total = self.fold(tensors)
         else:
+            if kind == "all_to_one" and root is not None and root in places:
+                # The one that all send to stands first; what it gets it adds to its own.
+                first = places.index(root)
+                places = [root, *places[:first], *places[first + 1 :]]
+                tensors = [tensors[first], *tensors[:first], *tensors[first + 1 :]]
             total = value_on(schedule, [np.asarray(one) for one in tensors], accumulate=self._precision(tensors[0]))
-        done = self._exchange(schedule, tensors[0].nbytes, places)
+        done = self._exchange(schedule, size, places)
+        if kind == "all_to_one" and root is not None and root not in places:
+            done = self.clock.collective(_POINT_TO_POINT, [places[0], root], size)
         result = mean(total, len(tensors)) if op is ReduceOp.MEAN else total
         return self._ready([self._timed(tensor) for tensor in labelled(np.array(result), destinations)], done)
 
@@ -168,9 +210,16 @@ class SimulatorBackend(HostBackend):
 
     def charge(self, seconds: float, name: str, device: Device | None) -> None:
         """Let a device be busy; one that is not of the cluster takes no time."""
-        place = self.place_of(device)
-        if place is not None and self.clock is not None:
-            self.clock.work([place], seconds, name)
+        places = self._workers(device)
+        if places and self.clock is not None:
+            self.clock.work(places, seconds, name)
+
+    def _workers(self, device: Device | None) -> Sequence[int]:
+        """Where the devices are in the cluster that do what one does: mostly itself alone."""
+        alike, place = _ALIKE.get(), self.place_of(device)
+        if alike is not None and device == alike.devices[0]:
+            return alike.places
+        return [] if place is None else [place]
 
     def place_of(self, device: Device | None) -> int | None:
         """Where a device is in the cluster; None where it is not in it."""
@@ -178,9 +227,11 @@ class SimulatorBackend(HostBackend):
 
     def await_tensors(self, inputs: Sequence[Any], device: Device | None) -> None:
         """Let a device wait for what exchanges in the background bring it."""
-        place, until = self.place_of(device), max(map(ready_of, inputs), default=0.0)
-        if place is not None and self.clock is not None and until > self.clock.time[place]:
-            self.clock.wait([place], np.array([until]))
+        until, alike = max(map(ready_of, inputs), default=0.0), _ALIKE.get()
+        if alike is not None:
+            until = max(until, alike.ready)
+        if until > 0 and self.clock is not None and (places := self._workers(device)):
+            self.clock.wait(places, np.full(len(places), until))
 
     def claimed(self, tensor: Tensor) -> Tensor:
         return self._timed(tensor)
@@ -271,7 +322,7 @@ class SimulatorBackend(HostBackend):
             return all_to_one(len(places))
         if chosen == "auto":
             chosen = self.clock.fastest(places, size)
-        return schedule_of(chosen, len(places), self.clock.host_size(len(places)))
+        return schedule_of(chosen, len(places), self.clock.host_size(places))
 
     def _precision(self, tensor: Tensor) -> Any:
         """The dtype in which sums are kept: a wider one for narrower floats, where that was asked for."""
@@ -307,7 +358,24 @@ class SimulatorBackend(HostBackend):
         return timed
 
 
+@dataclasses.dataclass(frozen=True)
+class _Alike:
+    """Devices that do what the first of them does, their places, who had what they are given, and when they all have it."""
+
+    devices: tuple[Device, ...]
+    places: Sequence[int]
+    source: Device
+    ready: float
+
+
+_ALIKE: contextvars.ContextVar[_Alike | None] = contextvars.ContextVar("alike", default=None)
 _POINT_TO_POINT = point_to_point()
+
+
+def _for_several(device: Device) -> bool:
+    """Say whether a result that goes to a device is for others too."""
+    alike = _ALIKE.get()
+    return alike is not None and device == alike.devices[0] and len(alike.places) > 1
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:

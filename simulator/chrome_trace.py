@@ -16,7 +16,7 @@ _DEVICES, _LINKS = 1, 2  # numbers of processes
 _FIRST_THREAD = 3
 
 # Of events at one time: what arrives does so in the span that ends, and what is sent is sent in the one that begins.
-_ARRIVAL, _SPAN, _SENDING = range(3)
+_ARRIVAL, _SPAN, _SENDING, _AT_ONCE = range(4)
 
 
 def rendered(trace: "Trace") -> str:
@@ -30,11 +30,10 @@ def rendered(trace: "Trace") -> str:
             event = _complete(span, start, end, process[span.track], threads[span.track])
             timed.append(((start, _SPAN, start - end), event))
     for number, arrow in enumerate(trace.arrows, 1):
-        for order, track, seconds in (
-            (_SENDING, arrow.source_track, arrow.start_seconds),
-            (_ARRIVAL, arrow.target_track, arrow.end_seconds),
-        ):
-            at = _nanoseconds(seconds)
+        start, end = _nanoseconds(arrow.start_seconds), _nanoseconds(arrow.end_seconds)
+        # An arrow that takes no nanosecond must begin before it ends, too.
+        arrival = _AT_ONCE if start == end else _ARRIVAL
+        for order, track, at in ((_SENDING, arrow.source_track, start), (arrival, arrow.target_track, end)):
             event = _flow(arrow, number, order == _SENDING, at, process[track], threads[track])
             timed.append(((at, order, 0), event))
     timed.sort(key=lambda pair: pair[0])

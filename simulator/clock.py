@@ -77,7 +77,7 @@ class Clock:
         """The algorithm by which these devices add up so many bytes soonest."""
         key = (tuple(devices), payload_bytes)
         if key not in self._chosen:
-            host_size = self.host_size(len(devices))
+            host_size = self.host_size(devices)
             names = [name for name in ALGORITHMS if name != "halving_linear" or len(devices) <= 256]
             times = [
                 played(
@@ -88,9 +88,15 @@ class Clock:
             self._chosen[key] = min(zip(names, times, strict=True), key=lambda pair: pair[1].seconds)[0]
         return self._chosen[key]
 
-    def host_size(self, devices: int) -> int:
-        """How many of so many devices share a host; a part of the cluster is taken for one host."""
-        return self.cluster.host_size if devices == self.cluster.device_count else devices
+    def host_size(self, devices: Sequence[int]) -> int:
+        """How many of the devices share a host, where that is the same on each; else they are taken for one host."""
+        hosts = np.asarray(devices) // self.cluster.host_size
+        size = int(np.argmax(hosts != hosts[0])) or hosts.size
+        if hosts.size % size:
+            return hosts.size
+        grouped = hosts.reshape(-1, size)
+        alike = bool((grouped == grouped[:, :1]).all()) and np.unique(grouped[:, 0]).size == len(grouped)
+        return size if alike else hosts.size
 
     @_alone
     def collective(

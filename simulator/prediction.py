@@ -24,6 +24,9 @@ class Prediction:
     transfers: int
     link_bytes: Array = dataclasses.field(repr=False)
 
+    def __post_init__(self) -> None:
+        self.link_bytes.flags.writeable = False  # as all of it
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Prediction) and self._key() == other._key()
 
@@ -58,15 +61,15 @@ def predict_all_reduce(
             f"predict_all_reduce() got payload_bytes={payload_bytes!r} and envelope_bytes={envelope_bytes!r}; expected numbers of "
             f"at least 0. Give bytes."
         )
+    if not isinstance(algorithm, str) or algorithm not in ("auto", IN_SWITCH, *ALGORITHMS):
+        known = ", ".join([*ALGORITHMS, IN_SWITCH])
+        raise ValueError(f"The algorithm is {algorithm!r}; expected auto or one of {known}. Use one of these.")
     if algorithm == "auto":
         names = [name for name in ALGORITHMS if name != "halving_linear" or cluster.device_count <= 256]
         found = [predict_all_reduce(cluster, payload_bytes, name, envelope_bytes) for name in names]
         return min(found, key=lambda one: one.seconds)
     if algorithm == IN_SWITCH:
         return in_switch(cluster, payload_bytes, envelope_bytes)
-    if algorithm not in ALGORITHMS:
-        known = ", ".join([*ALGORITHMS, IN_SWITCH])
-        raise ValueError(f"The algorithm is {algorithm!r}; expected auto or one of {known}. Use one of these.")
     schedule = ALGORITHMS[algorithm](cluster.device_count, cluster.host_size)
     return played(cluster, schedule, payload_bytes, envelope_bytes)
 

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from simulator.prediction import (
+    IN_SWITCH,
     Messages,
+    Prediction,
     messages_of,
     moved,
     predict_all_reduce,
@@ -28,14 +30,38 @@ def trace_all_reduce(cluster: Cluster, payload_bytes: float, algorithm: str, env
     <Trace of 76 spans and 24 arrows on 12 tracks>
 
     Args:
-        algorithm: one of ALGORITHMS, or "auto" for the fastest of them.
+        algorithm: one of ALGORITHMS, or "auto" for the fastest of them; or "in_switch".
         envelope_bytes: what every message carries beside its payload.
     """
     # The prediction refuses wrong arguments, and chooses the fastest.
-    algorithm = predict_all_reduce(cluster, payload_bytes, algorithm, envelope_bytes).algorithm
+    predicted = predict_all_reduce(cluster, payload_bytes, algorithm, envelope_bytes)
+    algorithm = predicted.algorithm
+    if algorithm == IN_SWITCH:
+        return _in_switch(cluster, predicted, payload_bytes)
     return record(
         cluster, ALGORITHMS[algorithm](cluster.device_count, cluster.host_size), payload_bytes, envelope_bytes
     )
+
+
+def _in_switch(cluster: Cluster, predicted: Prediction, payload_bytes: float) -> Trace:
+    """All devices and links at once; there are no arrows, as no device sends to another one."""
+    end, latencies = predicted.seconds, cluster.latencies()
+    about = (("algorithm", IN_SWITCH), ("bytes", float(payload_bytes)))
+    devices = [Span(name, "all-reduce", 0.0, end, "collective", about) for name in _names(cluster)]
+    used = np.flatnonzero(predicted.link_bytes).tolist()
+    way = float(latencies[used[0]] + latencies[used[-1]]) if used else 0.0  # one link up, and one down
+    links = [
+        Span(
+            f"link {cluster.link_name(link)}",
+            IN_SWITCH,
+            way,
+            end,
+            "collective",
+            (("bytes", predicted.link_bytes[link]),),
+        )
+        for link in used
+    ]
+    return Trace((*(devices if used else ()), *links))
 
 
 def record(

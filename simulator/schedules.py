@@ -164,21 +164,25 @@ def double_tree(devices: int, pieces: int = 8) -> Schedule:
     return Schedule("double_tree", devices, 2 * pieces, tuple(rounds))
 
 
+@functools.lru_cache(64)
 def reduce_scatter(devices: int) -> Schedule:
     """The first half of a ring: each device ends with one part of the sum."""
     return _half(ring(devices), "reduce_scatter", adds=True)
 
 
+@functools.lru_cache(64)
 def all_gather(devices: int) -> Schedule:
     """The second half of a ring: the part that each device has goes around to all."""
     return _half(ring(devices), "all_gather", adds=False)
 
 
+@functools.lru_cache(64)
 def all_to_one(devices: int) -> Schedule:
     """All send to the first device, which adds."""
     return _half(reduce_broadcast(devices), "all_to_one", adds=True)
 
 
+@functools.lru_cache(64)
 def broadcast(devices: int) -> Schedule:
     """A tree of copies from the first device, doubling in each round."""
     return _half(reduce_broadcast(devices), "broadcast", adds=False)

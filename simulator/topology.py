@@ -1,7 +1,9 @@
 """Clusters: devices, the links between them, and which links a message takes. Frozen values; routes are computed."""
 
 import dataclasses
+import heapq
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol, get_args
 
@@ -13,12 +15,20 @@ Sharing = Literal["equal", "latency"]
 
 @dataclasses.dataclass(frozen=True)
 class DeviceKind:
-    """What one device can do; None where nobody says."""
+    """What one device can do; without end where nobody says."""
 
     name: str = "device"
     memory_bytes: float = math.inf
     flops_per_second: float = math.inf
     memory_bandwidth_bytes_per_second: float = math.inf
+
+    def __post_init__(self) -> None:
+        for field in ("memory_bytes", "flops_per_second", "memory_bandwidth_bytes_per_second"):
+            value = getattr(self, field)
+            if not (value == math.inf or (_is_number(value) and value > 0)):
+                raise ValueError(
+                    f"{field} of the device kind {self.name!r} is {value!r}; expected more than 0. Leave it out where nobody knows."
+                )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +76,10 @@ class Cluster:
         _require_count("devices", self.device_count)
         if self.sharing not in get_args(Sharing):
             raise ValueError(f"sharing is {self.sharing!r}; expected 'equal' or 'latency'. Use one of these.")
+        if not isinstance(self.kind, DeviceKind):
+            raise TypeError(
+                f"The kind of the devices is {self.kind!r}; expected a DeviceKind. Use one of simulator.presets, such as H100."
+            )
         for link in self.links:
             _require_link(self.name, link)
 
@@ -94,11 +108,12 @@ class Cluster:
 
     def link_name(self, number: int) -> str:
         """What a link is called."""
+        before = 0
         for link in self.links:
-            if number < link.count:
-                return f"{link.name} {number}"
-            number -= link.count
-        raise ValueError(f"There is no link {number}; expected a number of one of the links. Look at cluster.links.")
+            if before <= number < before + link.count:
+                return f"{link.name} {number - before}"
+            before += link.count
+        raise ValueError(f"There is no link {number}; expected 0 to {before - 1}. Look at cluster.links.")
 
     @classmethod
     def star(
@@ -120,11 +135,12 @@ class Cluster:
     ) -> "Cluster":
         """As a star, but all messages also share one backbone, a part of what the links have together."""
         _require_count("devices", devices)
-        if not oversubscription > 0:
+        if not (_is_number(oversubscription) and oversubscription > 0):
             raise ValueError(
                 f"oversubscription is {oversubscription!r}; expected more than 0. Use 1 for a full backbone."
             )
         pair = _both_ways("", devices, bandwidth_bytes_per_second, latency_seconds)
+        _require_link("backbone", pair[0])
         shared = Links("backbone", 1, devices * bandwidth_bytes_per_second / oversubscription, 0.0)
         return cls("backbone", devices, (*pair, shared), Star(devices, shared=2 * devices), kind or DeviceKind())
 
@@ -160,9 +176,11 @@ class Cluster:
         kind: DeviceKind | None = None,
     ) -> "Cluster":
         """Every device has a link, both ways, to its neighbours in each dimension; messages take one dimension after the other."""
-        sizes = tuple(shape)
+        sizes = tuple(shape) if isinstance(shape, (Sequence, np.ndarray)) else ()
         if not sizes:
-            raise ValueError("The shape of the torus is empty; expected one size for each dimension. Write (4, 4).")
+            raise ValueError(
+                f"The shape of the torus is {shape!r}; expected one size for each dimension. Write (4, 4)."
+            )
         for size in sizes:
             _require_count(f"the torus {sizes}", size)
         devices = math.prod(sizes)
@@ -206,9 +224,14 @@ class Cluster:
             links: two ends, bytes per second, seconds. An end that is no device is a switch.
         """
         names = tuple(devices)
-        twice = {name for name in names if names.count(name) > 1}
+        twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
-            raise ValueError(f"Two devices are called {sorted(twice)[0]!r}; expected names of their own. Rename one.")
+            raise ValueError(f"Two devices are called {twice[0]!r}; expected names of their own. Rename one.")
+        for link in links:
+            if len(link) != 4:
+                raise ValueError(
+                    f"A link is {link!r}; expected two ends, bytes per second and seconds. Write ('a', 'switch', 12.5e9, 1e-6)."
+                )
         for first, second, bandwidth, latency in links:
             _require_link(f"the link from {first} to {second}", Links("", 1, bandwidth, latency))
         routing = Explicit.of(names, links)
@@ -339,15 +362,16 @@ class Explicit:
     def _ways_from(self, start: int) -> dict[int, tuple[int, ...]]:
         best: dict[int, tuple[float, int]] = {start: (0.0, 0)}
         ways: dict[int, tuple[int, ...]] = {start: ()}
-        todo = {start}
+        todo = [(0.0, 0, start)]
         while todo:
-            node = min(todo, key=lambda one: (best[one], one))
-            todo.discard(node)
+            seconds, links, node = heapq.heappop(todo)
+            if (seconds, links) > best[node]:
+                continue  # a shorter way was found meanwhile
             for link, other, latency in self.ways[node]:
-                cost = (best[node][0] + latency, best[node][1] + 1)
+                cost = (seconds + latency, links + 1)
                 if other not in best or cost < best[other]:
                     best[other], ways[other] = cost, (*ways[node], link)
-                    todo.add(other)
+                    heapq.heappush(todo, (*cost, other))
         return ways
 
 

@@ -17,7 +17,7 @@ import refdist as tf
 import simulator
 from simulator.clock import Clock
 from simulator.prediction import played
-from simulator.schedules import ALGORITHMS, all_to_one, point_to_point
+from simulator.schedules import ALGORITHMS, all_to_one, broadcast, point_to_point
 from simulator.values import value_on
 
 ctx = tf.distribute.get_replica_context
@@ -188,6 +188,9 @@ def test_wrong_uses_are_refused(strategy):
     with pytest.raises(TypeError, match="alone"), tf.using("simulator", cluster=4):
         pass
     with pytest.raises(ValueError, match="expected auto"), tf.using("simulator", cluster=STAR, algorithm="best"):
+        pass
+    torus = simulator.Cluster.torus((2, 2), 1e9, 0.0)
+    with pytest.raises(ValueError, match="one switch"), tf.using("simulator", cluster=torus, algorithm="in_switch"):
         pass
     with pytest.raises(TypeError, match="immutable"):
         strategy.run(lambda: np.add(tf.ones([2]), 1, out=tf.ones([2])))
@@ -577,3 +580,156 @@ def test_in_the_background_a_program_waits_for_what_it_takes(strategy):
         strategy.run(read)
 
     assert all(exchanged(assigned) >= exchange * 0.999)
+
+
+UNLIKE = simulator.Cluster.of_links(
+    ["a", "b", "c"], [("a", "s", 1e9, 1e-6), ("b", "s", 1e9, 1e-6), ("c", "s", 1e7, 1e-6)]
+)
+
+
+def taken(function):
+    """The virtual seconds of a function, on a cluster whose devices were all at rest before."""
+    before = simulator.now()
+    function()
+    return simulator.now() - before
+
+
+@pytest.mark.parametrize(
+    ("staged", "aggregation"),
+    # A program gathers the values of all replicas where it wants that of the first.
+    [
+        *((False, name) for name in ("SUM", "MEAN", "NONE", "ONLY_FIRST_REPLICA")),
+        (True, "SUM"),
+        (True, "MEAN"),
+        (True, "NONE"),
+    ],
+)
+def test_a_write_takes_what_its_aggregation_needs(strategy, staged, aggregation):
+    with strategy.scope():
+        variable = tf.Variable(tf.zeros([1 << 18]), aggregation=tf.VariableAggregation[aggregation])
+    values = strategy.experimental_distribute_values_from_function(lambda _: tf.ones([1 << 18]))
+    step = tf.function(lambda x: variable.assign_add(x)) if staged else lambda x: variable.assign_add(x)
+    strategy.run(step, args=(values,))
+
+    seconds = taken(lambda: strategy.run(step, args=(values,)))
+
+    # Adding takes 3 microseconds, and 5 where a program compares and copies too.
+    exchange = {
+        "NONE": 0.0,
+        "ONLY_FIRST_REPLICA": played(STAR, broadcast(4), 1 << 20).seconds,
+    }.get(aggregation, simulator.predict_all_reduce(STAR, 1 << 20, "ring").seconds)
+    assert exchange + 4.2e-6 == pytest.approx(seconds, abs=1.2e-6)
+    clock = strategy.extended.backend.clock
+    assert clock.computing == pytest.approx([clock.computing[0]] * 4)  # every device has updated its own copy
+
+
+def test_an_aggregated_write_has_the_order_of_the_algorithm(strategy):
+    arrays = list(np.random.default_rng(0).normal(size=(4, 64)).astype(np.float32))
+    with strategy.scope():
+        variable = tf.Variable(tf.zeros([64]), aggregation=tf.VariableAggregation.SUM)
+    strategy.run(lambda: variable.assign(tf.constant(arrays[ctx().replica_id_in_sync_group])))
+
+    assert value_on(ALGORITHMS["ring"](4, 4), arrays).tobytes() == variable.numpy().tobytes()
+
+
+def test_one_tensor_comes_to_all_devices_by_a_tree(strategy):
+    with tf.device("GPU:2"):
+        tensor = tf.ones([1 << 18])
+    tree = played(STAR, broadcast(4), 1 << 20).seconds
+
+    assert tree == pytest.approx(
+        taken(lambda: strategy.extended.broadcast_to(tensor, strategy.extended.worker_devices))
+    )
+
+    def make():
+        with strategy.scope():
+            return tf.Variable(lambda: tf.ones([1 << 18]))
+
+    assert tree == pytest.approx(taken(make))
+    variable = make()
+    assert tree == pytest.approx(taken(lambda: variable.assign(tensor)))
+    assert 0.0 == taken(lambda: variable.assign(np.ones(1 << 18, np.float32)))  # the host has it
+
+
+def test_in_the_background_a_write_waits_for_what_is_brought(strategy):
+    with tf.device("GPU:0"):
+        tensor = tf.ones([1 << 18])
+    with strategy.scope():
+        variable = tf.Variable(np.zeros(1 << 18, np.float32))
+    with simulator.overlap():
+        seconds = taken(lambda: variable.assign_add(tensor))
+
+    assert played(STAR, broadcast(4), 1 << 20).seconds < seconds
+
+
+@pytest.mark.parametrize("target", [0, 1, 2])
+def test_a_reduction_to_one_device_goes_to_that_device(target):
+    arrays = [np.float32([3e7]), np.float32([1.0]), np.float32([-3e7])]
+    with tf.using("simulator", cluster=UNLIKE):
+        strategy = tf.distribute.MirroredStrategy()
+        values = strategy.experimental_distribute_values_from_function(
+            lambda context: tf.constant(arrays[context.replica_id_in_sync_group])
+        )
+        order = [target, *(place for place in range(3) if place != target)]
+        schedule = all_to_one(3)
+
+        total = []
+        seconds = taken(lambda: total.append(strategy.extended.reduce_to("sum", values, f"GPU:{target}")))
+
+    assert played(UNLIKE, schedule, 4, devices=np.array(order)).seconds == pytest.approx(seconds)
+    assert value_on(schedule, [arrays[place] for place in order]).tolist() == total[0].numpy().tolist()
+
+
+def test_a_reduction_to_a_device_that_takes_no_part_takes_one_message_more():
+    with tf.using("simulator", cluster=STAR):
+        strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"])
+        values = strategy.experimental_distribute_values_from_function(lambda _: tf.zeros([1 << 18]))
+        beside = taken(lambda: strategy.extended.reduce_to("sum", values, "GPU:1"))
+        beyond = taken(lambda: strategy.extended.reduce_to("sum", values, "GPU:3"))
+
+    assert beyond == pytest.approx(2 * beside)
+
+
+@pytest.mark.parametrize("accumulate", [None, lambda tensors: sum(tensors[1:], tensors[0])])
+def test_a_chosen_device_gets_all_and_gives_to_all(accumulate):
+    with tf.using("simulator", cluster=STAR):
+        ops = tf.distribute.ReductionToOneDevice("GPU:3", accumulate)
+        strategy = tf.distribute.MirroredStrategy(cross_device_ops=ops)
+        values = strategy.experimental_distribute_values_from_function(lambda _: tf.ones([1 << 18]))
+        with strategy.scope():
+            variable = tf.Variable(np.zeros(1 << 18, np.float32), aggregation=tf.VariableAggregation.SUM)
+        both = played(STAR, ALGORITHMS["reduce_broadcast"](4, 4), 1 << 20).seconds
+        seconds = taken(lambda: strategy.run(lambda x: ctx().all_reduce("sum", x), args=(values,)))
+        write = taken(lambda: strategy.run(lambda x: variable.assign(x), args=(values,)))
+
+    if accumulate is None:
+        assert both == pytest.approx(seconds)
+        assert both == pytest.approx(write)
+    assert both <= seconds
+    assert 4.0 == variable.numpy().max()
+
+
+@pytest.mark.parametrize(
+    ("devices", "size"),
+    [
+        (range(12), 3),
+        (range(3, 9), 3),  # two of the four hosts
+        ([0, 1, 3, 4, 9, 10], 2),  # two devices of each of three
+        ([0, 3, 6], 1),
+        ([0, 1, 2], 3),
+        ([0, 1, 2, 3], 4),  # not as many of each host
+        ([0, 3, 1, 4], 4),  # not beside each other
+        ([5], 1),
+    ],
+)
+def test_a_part_of_the_hosts_is_hierarchical_too(devices, size):
+    cluster = simulator.Cluster.hosts(4, 3, 1e11, 1e-7, 1e9, 1e-6)
+    with tf.using("simulator", cluster=cluster) as backend:
+        names = [f"GPU:{device}" for device in devices]
+        ops = tf.distribute.HierarchicalCopyAllReduce()
+        strategy = tf.distribute.MirroredStrategy(names, cross_device_ops=ops)
+        strategy.run(lambda: ctx().all_reduce("sum", tf.ones([1000])))
+
+        schedule = ALGORITHMS["hierarchical"](len(names), size)
+        assert size == backend.clock.host_size(list(devices))
+        assert played(cluster, schedule, 4000, devices=np.array(devices)).seconds == pytest.approx(simulator.now())

@@ -163,11 +163,19 @@ def test_what_cannot_be_predicted_is_refused():
     cluster = Cluster.star(2, 1e9, 1e-6)
     with pytest.raises(ValueError, match="expected auto or one of"):
         predict_all_reduce(cluster, 1, "fastest")
+    with pytest.raises(ValueError, match="expected auto or one of"):
+        predict_all_reduce(cluster, 1, ["ring"])
     for size in (-1, math.nan, math.inf, "many"):
         with pytest.raises(ValueError, match="at least 0"):
             predict_all_reduce(cluster, size, "ring")
     with pytest.raises(TypeError, match=r"expected a simulator\.Cluster"):
         predict_all_reduce(8, 1, "ring")
+
+
+def test_a_prediction_cannot_be_changed():
+    found = predict_all_reduce(Cluster.star(2, 1e9, 1e-6), 8, "ring")
+    with pytest.raises(ValueError, match="read-only"):
+        found.link_bytes[0] = 1
 
 
 def test_a_switch_that_adds_needs_one_way_up_and_down():

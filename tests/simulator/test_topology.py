@@ -69,7 +69,13 @@ def test_a_star_of_links_is_a_star():
         (lambda: Cluster.star(2, math.inf, 0), "bandwidth of 'up'"),
         (lambda: Cluster.star(2, 1e9, -1), "latency of 'up' is -1"),
         (lambda: Cluster.torus((2, 0), 1e9, 0), "torus"),
-        (lambda: Cluster.torus((), 1e9, 0), "empty"),
+        (lambda: Cluster.torus((), 1e9, 0), r"torus is \(\)"),
+        (lambda: Cluster.torus(4, 1e9, 0), "torus is 4"),  # pyright: ignore[reportArgumentType]
+        (lambda: Cluster.backbone(2, 1e9, 0, oversubscription="much"), "oversubscription is 'much'"),  # pyright: ignore
+        (lambda: Cluster.backbone(2, None, 0), "bandwidth of 'up' is None"),  # pyright: ignore[reportArgumentType]
+        (lambda: DeviceKind("X", memory_bytes=-1), "memory_bytes of the device kind 'X' is -1"),
+        (lambda: DeviceKind("X", flops_per_second=0), "flops_per_second of the device kind 'X' is 0"),
+        (lambda: Cluster.of_links(["a", "b"], [("a", "b", 1e9)]), r"A link is \('a', 'b'"),  # pyright: ignore
         (lambda: Cluster.backbone(2, 1e9, 0, oversubscription=0), "oversubscription"),
         (lambda: Cluster.fat_tree(2, 2, 0, 1e9, 0), "up_links_per_leaf has 0"),
         (lambda: Cluster.hosts(0, 2, 1e9, 0, 1e9, 0), "hosts has 0"),
@@ -91,5 +97,18 @@ def test_clusters_are_values():
     assert first == second
     assert hash(first) == hash(second)
     assert "star of 4 devices" in repr(first)
-    with pytest.raises(ValueError, match="no link"):
-        first.link_name(8)
+    for number in (8, 99, -1):
+        with pytest.raises(ValueError, match=f"no link {number}; expected 0 to 7"):
+            first.link_name(number)
+    with pytest.raises(TypeError, match="expected a DeviceKind"):
+        Cluster.star(4, 1e9, 1e-6, "A100")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.timeout(30)
+def test_any_network_of_hundreds_of_devices_is_predicted_soon():
+    names = [f"d{number}" for number in range(500)]
+    links = Cluster.of_links(names, [(name, "switch", 12.5e9, 5e-7) for name in names])
+
+    first, second = (predict_all_reduce(one, 1e6, "ring") for one in (links, Cluster.star(500, 12.5e9, 5e-7)))
+
+    assert first.seconds == second.seconds

@@ -101,6 +101,25 @@ def test_arrows_begin_and_end_at_the_spans_of_their_round():
     assert len(RING.arrows) == len(sent)
 
 
+def test_an_arrow_begins_before_it_ends_even_where_it_takes_no_nanosecond():
+    trace = trace_all_reduce(Cluster.star(3, 12.5e9, 0.0), 1, "ring")
+    found = {}
+    for event in events(trace, "s", "f"):
+        found.setdefault(event["id"], []).append(event["ph"])
+
+    assert {("s", "f")} == set(map(tuple, found.values()))
+
+
+def test_a_switch_that_adds_keeps_devices_and_links_busy_at_once():
+    cluster = Cluster.star(3, 1e9, 1e-6)
+    trace = trace_all_reduce(cluster, 1000, "in_switch")
+
+    assert predict_all_reduce(cluster, 1000, "in_switch").seconds == trace.end_seconds
+    assert (3, 6) == (len(trace.devices), len(trace.links))
+    assert {1e-6} == {round(s.end_seconds - s.start_seconds, 12) for s in trace.spans if s.track.startswith("link")}
+    assert () == trace_all_reduce(Cluster.star(1, 1e9, 1e-6), 1000, "in_switch").spans
+
+
 def test_times_keep_their_digits():
     trace = trace_all_reduce(Cluster.star(2, 900e9, 3e-9), 64, "ring")
     spans = events(trace, "X")

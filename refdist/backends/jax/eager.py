@@ -86,6 +86,9 @@ class JaxBackend:
     def copy(self, tensor: jax.Array, device: Device) -> jax.Array:
         return jax.device_put(tensor, self._device(device))
 
+    def alike(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
+        return contextlib.nullcontext()
+
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         # Some of the tensors may be those of other workers, so only the destinations are known to be devices of this one.
         here = [self.copy(tensor, destinations[0]) for tensor in tensors]
