@@ -199,19 +199,19 @@ class Rebatch(Stage):
 
     def __init__(self, stage: Stage, size: int, drop_remainder: bool) -> None:
         super().__init__(stage)
-        self._size, self._drop_remainder = size, drop_remainder
+        self.size, self._drop_remainder = size, drop_remainder
 
     def spec(self) -> Any:
-        return batched(unbatched(self.inputs[0].spec()), self._size if self._drop_remainder else None)
+        return batched(unbatched(self.inputs[0].spec()), self.size if self._drop_remainder else None)
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         rest: Any = None
         for batch in self.inputs[0].elements(iteration):
             _length("rebatch", batch)
             rest = batch if rest is None else nest.map_structure(lambda a, b: np.concatenate([a, b]), rest, batch)
-            while len(nest.flatten(rest)[0]) >= self._size:
-                yield nest.map_structure(lambda leaf: sealed(leaf[: self._size]), rest)
-                rest = nest.map_structure(lambda leaf: leaf[self._size :], rest)
+            while len(nest.flatten(rest)[0]) >= self.size:
+                yield nest.map_structure(lambda leaf: sealed(leaf[: self.size]), rest)
+                rest = nest.map_structure(lambda leaf: leaf[self.size :], rest)
         if rest is not None and len(nest.flatten(rest)[0]) and not self._drop_remainder:
             yield nest.map_structure(sealed, rest)
 

@@ -203,8 +203,7 @@ class Splitting:
 
     def _cut(self, elements: Pass) -> Iterator[Step]:
         progress = elements.progress
-        local, seen = len(self._placing.plan.devices), elements.consumed
-        progress.before = elements.state() if self._share.pipelines > 1 else None
+        local, seen = len(self._placing.plan.devices), elements.consumed + elements.skip
         for batch in elements:
             size = _size(batch) if self._share.replicas > 1 else elements.consumed - seen
             first, seen = seen, seen + size
@@ -216,16 +215,16 @@ class Splitting:
                     f"A batch of {size} examples was to be divided evenly among {self._share.replicas} replicas; expected a "
                     f"multiple. Use drop_remainder=True, or make_input_fn_iterator(), which divides nothing."
                 )
-            self._whole = size if self._even else self._whole or size
-            pieces = steps(size, self._whole, self._share.replicas, local)
-            for number, step in enumerate(pieces):
-                if number < progress.skip:
-                    continue
-                progress.done, progress.complete = number + 1, number + 1 == len(pieces)
+            if self._whole is None and elements.whole is None:
+                elements.whole = size
+            whole = size if self._even else self._whole or elements.whole or size
+            pieces = steps(size, whole, self._share.replicas, local)
+            for number, step in enumerate(pieces, 1):
+                progress.samples = step[-1][1] if number < len(pieces) else 0
                 samples = [range(first + start, first + stop) for start, stop in step]
                 yield self._placing.place([_piece(batch, start, stop) for start, stop in step]), samples
-            progress.skip = 0
-            progress.before = elements.state() if self._share.pipelines > 1 else None
+            if self._share.pipelines > 1:
+                progress.before = elements.mark()
 
 
 class Dealing:
@@ -262,7 +261,7 @@ class Dealing:
         return _Steps(Pass(self._stage, state), self._dealt, self._placing.recorder(), ahead=ahead)
 
     def _dealt(self, elements: Pass) -> Iterator[Step]:
-        local, before = len(self._placing.plan.devices), elements.consumed
+        local, before = len(self._placing.plan.devices), elements.consumed + elements.skip
         hand: list[Any] = []
         samples: list[range] = []
         for element in elements:
@@ -322,13 +321,7 @@ class _Steps:
 
     def _read_position(self) -> Any:
         """The position after the last step that was read, or the reason why there is none."""
-        progress = self._pass.progress
-        try:
-            if progress.complete or progress.before is None:
-                return self._pass.state()
-            return {**progress.before, "step": progress.done}
-        except ValueError as error:
-            return error
+        return self._pass.progress.position() if self._pass.progress.samples else self._pass.mark()
 
 
 def stage_of(dataset: Any) -> tuple[Stage, Options]:

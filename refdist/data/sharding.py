@@ -5,7 +5,8 @@ import itertools
 import warnings
 from collections.abc import Callable
 
-from refdist.data.batching import Batch
+from refdist.data.batching import Batch, Rebatch, Unbatch
+from refdist.data.mapping import Interleave
 from refdist.data.options import SHARD_HINT, AutoShardPolicy
 from refdist.data.readers import Reader
 from refdist.data.sources import FileNames
@@ -35,9 +36,12 @@ def steps(batch: int, whole: int, replicas: int, local: int) -> list[list[Cut]]:
 
 def whole_batch(stage: Stage) -> int | None:
     """The global batch size that a pipeline was given, where it ends in batches."""
-    while stage.one_to_one:
+    # Stages that choose, repeat or mix batches, or call a function on them, leave their size alone.
+    while not isinstance(stage, (Batch, Rebatch)):
+        if len(stage.inputs) != 1 or isinstance(stage, (Unbatch, Interleave)):
+            return None
         stage = stage.inputs[0]
-    return stage.size if isinstance(stage, Batch) else None
+    return stage.size
 
 
 def autosharded(
@@ -70,7 +74,7 @@ def autosharded(
             stacklevel=4,
         )
     # Each worker must shuffle alike, or their parts would overlap.
-    return Shard(replaced(stage, lambda one: _alike(one, agree)), count, index)
+    return Shard(replaced(stage, lambda one: _alike(one, agree)), count, index, among_workers=True)
 
 
 def _alike(stage: Stage, agree: Callable[[int], int]) -> Stage:

@@ -83,8 +83,9 @@ class Shard(Stage):
 
     name = "ShardDataset"
 
-    def __init__(self, stage: Stage, count: int, index: int) -> None:
+    def __init__(self, stage: Stage, count: int, index: int, among_workers: bool = False) -> None:
         super().__init__(stage)
+        self._among_workers = among_workers
         self.shards, self.index, self.share = count, index, f"shard {index} of {count}"
 
     def rows(self, iteration: Iteration) -> Rows | None:
@@ -97,7 +98,14 @@ class Shard(Stage):
         return rows and rows.with_blocks(lambda: order.sharded(rows.blocks(), self.shards, self.index))
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        return itertools.islice(self.inputs[0].elements(iteration), self.index, None, self.shards)
+        for element in itertools.islice(self.inputs[0].elements(iteration), self.index, None, self.shards):
+            if self._among_workers and iteration.unseeded:
+                raise ValueError(
+                    "The elements are shared out among workers by their number, and the pipeline shuffles without a seed inside "
+                    "flat_map() or interleave(); expected a seed there, because each worker would mix in another order, and "
+                    "elements be lost or come twice. Pass seed= to the inner shuffle()."
+                )
+            yield element
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()

@@ -380,6 +380,9 @@ SOUND = {"consumed": 1, "unit": "samples", "shuffles": []}
         {**SOUND, "shuffles": [[1, 2]]},
         {**SOUND, "shuffles": [[1]]},
         {**SOUND, "unit": "ShuffleDataset"},
+        {**SOUND, "shuffles": [["a", 1]]},
+        {**SOUND, "samples": -1},
+        {**SOUND, "step": 1},
     ],
 )
 def test_a_position_that_is_none_or_of_another_pipeline_is_refused(state):
