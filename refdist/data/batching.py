@@ -10,7 +10,7 @@ from refdist import nest
 from refdist.convert import to_array
 from refdist.data import rows as order
 from refdist.data.sources import sealed
-from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Iteration, Skip, Stage, row_of
+from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Skip, Stage, row_of
 from refdist.spec import TensorSpec, batched, spec_of, unbatched
 
 
@@ -171,7 +171,7 @@ class Unbatch(Stage):
     name = "UnbatchDataset"
 
     def spec(self) -> Any:
-        return unbatched(self.inputs[0].spec())
+        return unbatched(_batches("unbatch", self.inputs[0].spec()))
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         for batch in self.inputs[0].elements(iteration):
@@ -180,7 +180,18 @@ class Unbatch(Stage):
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
-        return total if total in (0, INFINITE_CARDINALITY) else UNKNOWN_CARDINALITY
+        if total < 0:
+            return total
+        sizes = [leaf.shape[0] for leaf in nest.flatten(_batches("unbatch", self.inputs[0].spec()))]
+        return UNKNOWN_CARDINALITY if None in sizes else total * sizes[0]
+
+
+def _batches(method: str, spec: Any) -> Any:
+    """The same spec, or an error where its elements cannot be batches."""
+    for leaf in nest.flatten(spec):
+        if not leaf.shape:
+            raise ValueError(f"{method}() got elements {spec}; expected batches, not scalars. Batch them first.")
+    return spec
 
 
 def _length(method: str, batch: Any) -> int:
@@ -202,7 +213,10 @@ class Rebatch(Stage):
         self.size, self._drop_remainder = size, drop_remainder
 
     def spec(self) -> Any:
-        return batched(unbatched(self.inputs[0].spec()), self.size if self._drop_remainder else None)
+        inner = _batches("rebatch", self.inputs[0].spec())
+        # Batches of a known size that can be divided leave no remainder.
+        divides = all(leaf.shape[0] is not None and leaf.shape[0] % self.size == 0 for leaf in nest.flatten(inner))
+        return batched(unbatched(inner), self.size if self._drop_remainder or divides else None)
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         rest: Any = None
@@ -216,5 +230,4 @@ class Rebatch(Stage):
             yield nest.map_structure(sealed, rest)
 
     def cardinality(self) -> int:
-        total = self.inputs[0].cardinality()
-        return total if total in (0, INFINITE_CARDINALITY) else UNKNOWN_CARDINALITY
+        return UNKNOWN_CARDINALITY  # as in TensorFlow: it depends on the sizes of the batches

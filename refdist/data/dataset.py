@@ -97,8 +97,10 @@ class Dataset:
         """Put the elements of several datasets side by side."""
         shape = datasets[0] if len(datasets) == 1 else datasets
         flat = nest.flatten(shape)
-        if not flat or not all(isinstance(one, Dataset) for one in flat):
-            raise TypeError(f"zip() got {shape!r}; expected datasets, or a nest of them. Make datasets of the parts.")
+        if not flat or isinstance(shape, list) or not all(isinstance(one, Dataset) for one in flat):
+            raise TypeError(
+                f"zip() got {shape!r}; expected datasets, or a tuple or dict of them. Make datasets of the parts."
+            )
         return Dataset(transforms.Zip(nest.map_structure(lambda _: 0, shape), [one.stage for one in flat]))
 
     def map(

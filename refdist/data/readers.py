@@ -120,7 +120,9 @@ def _reading(
     if not isinstance(filenames, Dataset):
         return Reader(name, _names(filenames), compression, records)
     # Names that are data themselves are read when they are wanted, and can be shared out among workers before that.
-    return FlatMap(filenames.stage, lambda one: Dataset(Reader(name, _names(one), compression, records)))
+    made = FlatMap(filenames.stage, lambda one: Dataset(Reader(name, _names(one), compression, records)))
+    made.name = name
+    return made
 
 
 def _names(filenames: Any) -> list[str]:

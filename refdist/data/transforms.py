@@ -130,10 +130,8 @@ class Take(Stage):
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
-        if self._count < 0:
+        if self._count < 0 or total == UNKNOWN_CARDINALITY:
             return total
-        if total == UNKNOWN_CARDINALITY and self._count:
-            return UNKNOWN_CARDINALITY
         return self._count if total < 0 else min(total, self._count)
 
 
@@ -182,7 +180,7 @@ class Concatenate(Stage):
 class Enumerate(Stage):
     """Numbers the elements."""
 
-    name = "EnumerateDataset"
+    name = "ZipDataset"  # printed as what it stands for: a range beside the elements
 
     def __init__(self, stage: Stage, start: int) -> None:
         super().__init__(stage)
