@@ -11,7 +11,7 @@ from refdist.convert import to_array
 from refdist.data import rows as order
 from refdist.data.sources import sealed
 from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Skip, Stage, row_of
-from refdist.spec import TensorSpec, batched, spec_of, unbatched
+from refdist.spec import TensorSpec, batched, require_tensor, spec_of, unbatched
 
 
 class Batch(Stage):
@@ -153,7 +153,7 @@ def stacked(group: Sequence[Any]) -> Any:
 
 
 def _one_dtype(method: str, leaves: Sequence[Any]) -> None:
-    if len({np.asarray(leaf).dtype for leaf in leaves}) > 1:
+    if len({np.asarray(require_tensor(leaf)).dtype for leaf in leaves}) > 1:
         raise ValueError(
             f"{method}() got elements of several dtypes; expected one. Convert them with tf.cast() in a map()."
         )

@@ -22,7 +22,7 @@ from refdist.enums import InputReplicationMode
 from refdist.errors import OutOfRangeError
 from refdist.options import InputContext, InputOptions
 from refdist.plan import Plan
-from refdist.spec import PerReplicaSpec, TensorSpec, batched, unbatched
+from refdist.spec import PerReplicaSpec, TensorSpec, batched, require_tensor, unbatched
 from refdist.stage import leave_trace_for_data
 from refdist.tensor import make
 from refdist.values import PerReplica
@@ -347,14 +347,14 @@ def _first(steps: Iterator[Any]) -> Iterator[Any]:
 
 
 def _tensor(put: Callable[[Any, Device], Any], leaf: Any, device: Device) -> Any:
-    array = leaf if type(leaf) is np.ndarray else np.asarray(leaf)
+    array = leaf if type(leaf) is np.ndarray else np.asarray(require_tensor(leaf))
     return make(array, device) if array.dtype.kind == "O" else put(array, device)
 
 
 def _size(batch: Any) -> int:
     leaves = nest.flatten(batch)
     for leaf in leaves:
-        _require_batch(np.ndim(leaf))
+        _require_batch(np.ndim(require_tensor(leaf)))
     if any(len(leaf) != len(leaves[0]) for leaf in leaves):
         raise ValueError(
             f"A batch has parts with {', '.join(str(len(leaf)) for leaf in leaves)} examples; expected the same number in all "

@@ -12,8 +12,9 @@ import numpy as np
 from refdist import nest
 from refdist.data.sources import element_of
 from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Stage
+from refdist.data.windows import Held
 from refdist.device import Device
-from refdist.spec import TensorSpec, common, spec_of
+from refdist.spec import DatasetSpec, TensorSpec, common, is_dataset, spec_of
 from refdist.tensor import Tensor, make
 
 _HOST = Device("CPU:0")
@@ -31,7 +32,7 @@ def called(method: str, function: Callable[..., Any], index: int, element: Any) 
 
 def call(function: Callable[..., Any], element: Any) -> Any:
     """Call a user's function with an element, a tuple as several arguments; its tensors cannot be changed."""
-    shown = nest.map_structure(lambda array: make(np.asarray(array), _HOST), element)
+    shown = nest.map_structure(lambda leaf: leaf if is_dataset(leaf) else make(np.asarray(leaf), _HOST), element)
     return function(*shown) if isinstance(shown, tuple) and not hasattr(shown, "_fields") else function(shown)
 
 
@@ -184,14 +185,18 @@ def _tried(spec_for: Callable[[Any], Any], spec: Any, element: Any) -> Any:
 
 
 def _zeros(spec: Any) -> Any:
-    def one(leaf: TensorSpec) -> Any:
+    def one(leaf: TensorSpec | DatasetSpec) -> Any:
+        if isinstance(leaf, DatasetSpec):
+            return leaf.of(Held([_zeros(leaf.element_spec)], lambda: leaf.element_spec))
         shape = tuple(1 if size is None else size for size in leaf.shape)
         return np.full(shape, _nothing(leaf), leaf.dtype)
 
     return nest.map_structure(one, spec)
 
 
-def _larger(leaf: TensorSpec, array: Any) -> Any:
+def _larger(leaf: TensorSpec | DatasetSpec, array: Any) -> Any:
+    if isinstance(leaf, DatasetSpec):
+        return array
     sizes = zip(leaf.shape, np.shape(array), strict=True)
     shape = tuple(size + 1 if known is None else size for known, size in sizes)
     return np.resize(array, shape) if np.size(array) else np.full(shape, _nothing(leaf), leaf.dtype)

@@ -11,11 +11,8 @@ from refdist.data import rows as order
 from refdist.data.options import SHARD_HINT, Options
 from refdist.data.rows import Rows
 from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Iteration, Stage
-from refdist.device import Device
 from refdist.spec import TensorSpec, common
 
-_HOST = Device("CPU:0")
-_END: Any = object()
 
 
 class Repeat(Stage):

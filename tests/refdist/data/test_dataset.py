@@ -253,6 +253,9 @@ def test_an_error_in_the_pipeline_names_the_element_and_those_before_are_deliver
     "attempt",
     [
         lambda: Dataset.range(5).batch(0),
+        lambda: Dataset.range(5).window(0),
+        lambda: Dataset.range(5).window(1, shift=0),
+        lambda: Dataset.range(5).window(1, stride=0),
         lambda: Dataset.range(5).shard(0, 0),
         lambda: Dataset.range(5).shard(2, 2),
         lambda: Dataset.range(5).shuffle(0),
@@ -287,6 +290,10 @@ def test_what_cannot_be_is_a_value_error(attempt):
         lambda: Dataset.range(5).map(3),
         lambda: Dataset.from_generator(iter([1])),
         lambda: Dataset.zip(3),
+        lambda: plain(Dataset.range(5).window(2)),
+        lambda: plain(Dataset.range(5).window(2).batch(2)),
+        lambda: Dataset.range(5).window(2).batch(2).element_spec,
+        lambda: list(tf.distribute.get_strategy().experimental_distribute_dataset(Dataset.range(5).window(2))),
         lambda: Dataset.zip([Dataset.range(3), Dataset.range(3)]),
         lambda: Dataset.range(5).concatenate(3),
         lambda: Dataset.range(5).with_options(None),
@@ -343,3 +350,36 @@ def test_the_spec_fits_every_element_and_is_that_of_tensorflow(dataset, shapes):
 )
 def test_the_number_of_elements_is_known_where_tensorflow_knows_it(count, dataset):
     assert count == int(dataset.cardinality())
+
+
+@given(
+    count=generators.integers(0, 12),
+    size=generators.integers(1, 5),
+    shift=generators.none() | generators.integers(1, 6),
+    stride=generators.integers(1, 4),
+    drop_remainder=generators.booleans(),
+)
+def test_windows_are_slices_of_the_data(count, size, shift, stride, drop_remainder):
+    made = Dataset.range(count).window(size, shift, stride, drop_remainder)
+    span, starts = (size - 1) * stride + 1, range(0, count, shift or size)
+    expected = [list(range(count))[start : start + span : stride] for start in starts]
+    kept = [one for one, start in zip(expected, starts, strict=True) if not drop_remainder or start + span <= count]
+
+    assert kept == [plain(window) for window in made]
+    assert len(kept) == int(made.cardinality())
+
+
+def test_windows_of_a_nest_are_nests_of_datasets():
+    pairs = Dataset.from_tensor_slices((np.arange(5), {"a": np.arange(10).reshape(5, 2)}))
+    x, y = next(iter(pairs.window(2)))
+    batches = pairs.window(2).flat_map(lambda x, y: Dataset.zip((x.batch(3), y["a"].batch(3))))
+    sums = Dataset.range(7).window(3).map(lambda window: window.reduce(np.int64(0), lambda total, one: total + one))
+    spec = "DatasetSpec(TensorSpec(shape=(), dtype=tf.int64, name=None), TensorShape([]))"
+
+    assert ([0, 1], [[0, 1], [2, 3]]) == (plain(x), plain(y["a"]))
+    assert ["[0 1]", "[2 3]", "[4]"] == [str(first) for first, _ in batches.as_numpy_iterator()]
+    assert ((None,), (None, 2)) == tuple(leaf.shape for leaf in batches.element_spec)
+    assert [3, 12, 6] == plain(sums)
+    assert f"<WindowDataset shapes: {spec}, types: {spec}>" == repr(Dataset.range(7).window(3))
+    inner = Dataset.range(7).window(3).map(lambda window: window.batch(2)).element_spec
+    assert tf.TensorSpec((None,), tf.int64) == inner.element_spec

@@ -8,7 +8,7 @@ import pytest
 
 import refdist as tf
 from refdist.cluster import run_workers
-from refdist.data import sources
+from refdist.data import sources, windows
 from refdist.data.stage import Stage
 
 Dataset = tf.data.Dataset
@@ -61,6 +61,7 @@ STAGES = {
     "padded_batch": lambda files: Dataset.range(8).map(lambda n: np.full(int(n) % 3, n)).padded_batch(2, [2]),
     "unbatch": lambda files: Dataset.range(14).batch(4).unbatch(),
     "rebatch": lambda files: Dataset.range(14).batch(4).rebatch(3),
+    "window": lambda files: Dataset.range(9).shuffle(9).window(3, 2).flat_map(lambda window: window.batch(2)),
     "repeat": lambda files: Dataset.range(4).repeat(3),
     "repeat without end": lambda files: Dataset.range(4).shuffle(3).repeat(),
     "shuffle": lambda files: Dataset.range(14).shuffle(20),
@@ -113,8 +114,11 @@ def test_the_table_above_has_every_stage(files):
         return {kind, *(one for sub in kind.__subclasses__() for one in stages(sub))}
 
     seen = {type(stage) for make in STAGES.values() for stage in make(files).stage.walk()}
-    # A loader has no pipeline of ours around it; what it delivers is counted as a generator's elements are.
-    assert {Stage, sources.Loader} == {kind for kind in stages(Stage) if kind.__module__.startswith("refdist")} - seen
+    # A loader has no pipeline of ours around it; what it delivers is counted as a generator's elements are. What a window holds
+    # is an element, and no stage of the pipeline.
+    assert {Stage, sources.Loader, windows.Held} == {
+        kind for kind in stages(Stage) if kind.__module__.startswith("refdist")
+    } - seen
 
 
 @pytest.mark.parametrize("name", STAGES)
@@ -287,3 +291,15 @@ def test_the_end_is_a_position_and_what_lies_beyond_it_is_refused(make):
     assert [] == list(again)
     with pytest.raises(ValueError, match="expected at most"):
         iter(make(6)).restore(state)
+
+
+def test_a_position_among_windows_is_that_of_the_next_window():
+    def make():
+        return Dataset.range(9).shuffle(9, seed=1).window(3, shift=2)
+
+    iterator = iter(make())
+    next(iterator)
+    again = iter(make())
+    again.restore(json.loads(json.dumps(iterator.state())))
+
+    assert [some(iter(window), 9) for window in iterator] == [some(iter(window), 9) for window in again]
