@@ -133,7 +133,8 @@ def _padded(arrays: Sequence[Any], shape: tuple[int | None, ...], fill: Any) -> 
             raise ValueError(
                 f"padded_batch() got an element of shape {array.shape}; expected at most {largest}. Ask for a larger shape."
             )
-        out[(index, *(slice(0, size) for size in array.shape))] = array
+        # Text without dimensions is taken out of its array, which would become an element of the batch itself.
+        out[(index, *(slice(0, size) for size in array.shape))] = array[()]
     return sealed(out)
 
 

@@ -14,7 +14,6 @@ from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Iterat
 from refdist.spec import TensorSpec, common
 
 
-
 class Repeat(Stage):
     """Starts again at the end."""
 

@@ -383,3 +383,12 @@ def test_windows_of_a_nest_are_nests_of_datasets():
     assert f"<WindowDataset shapes: {spec}, types: {spec}>" == repr(Dataset.range(7).window(3))
     inner = Dataset.range(7).window(3).map(lambda window: window.batch(2)).element_spec
     assert tf.TensorSpec((None,), tf.int64) == inner.element_spec
+
+
+def test_padded_text_is_text():
+    lines = Dataset.from_tensor_slices([b"a", b"bc", b"d"])
+
+    assert [[b"a", b"bc"], [b"d"]] == plain(lines.padded_batch(2))
+    assert [[[b"a", b"bc", b"-"], [b"d", b"-", b"-"]]] == plain(
+        lines.batch(2).padded_batch(2, padded_shapes=[3], padding_values=b"-")
+    )
