@@ -9,7 +9,7 @@ import numpy as np
 from refdist import context, nest
 from refdist.data import batching, mapping, sources, transforms, windows
 from refdist.data.options import SHARD_HINT, Options
-from refdist.data.position import Pass
+from refdist.data.position import Pass, require_position
 from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Skip, Stage
 from refdist.device import PLACEMENT
 from refdist.spec import TensorSpec, require_tensor, shapes_text, types_text
@@ -326,7 +326,7 @@ class DatasetIterator:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where a loop over the same data was: no element is lost, and none comes twice."""
-        self._pass = Pass(self._dataset.stage, state)
+        self._pass = Pass(self._dataset.stage, require_position(state))
 
 
 def to_tensor(array: Any) -> Any:

@@ -13,7 +13,7 @@ from refdist import nest
 from refdist.backend import host_device
 from refdist.data.dataset import Dataset
 from refdist.data.options import Options
-from refdist.data.position import Pass
+from refdist.data.position import Pass, require_position
 from refdist.data.sharding import autosharded, steps, whole_batch
 from refdist.data.sources import Loader
 from refdist.data.stage import Stage
@@ -92,7 +92,7 @@ class DistributedIterator:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where a loop over the same data was, also on another number of replicas: nothing lost, nothing twice."""
-        self._steps = self._source.steps(state)
+        self._steps = self._source.steps(require_position(state))
 
 
 class Optional:

@@ -141,12 +141,17 @@ def _unit(stage: Stage) -> str:
     return ", ".join([anchor.name, *sizes, *shares])
 
 
-def _checked(state: Any, stage: Stage) -> dict[str, Any]:
-    anchor, unit = stage.anchor(), _unit(stage)
+def require_position(state: Any) -> dict[str, Any]:
+    """The same, or an error where it is no position: none at all would mean to start anew, in silence."""
     if not _is_position(state):
         raise ValueError(
             f"The position is {state!r}; expected what state() returned. Save it as it is, for example as JSON."
         )
+    return state
+
+
+def _checked(state: dict[str, Any], stage: Stage) -> dict[str, Any]:
+    anchor, unit = stage.anchor(), _unit(stage)
     if state["unit"] != unit:
         raise ValueError(
             f"The position counts {state['unit']!r}; expected {unit!r}, as this pipeline does. Restore it to one with the same "

@@ -388,7 +388,8 @@ def test_windows_of_a_nest_are_nests_of_datasets():
 def test_padded_text_is_text():
     lines = Dataset.from_tensor_slices([b"a", b"bc", b"d"])
 
-    assert [[b"a", b"bc"], [b"d"]] == plain(lines.padded_batch(2))
+    assert [b"a", b"bc", b"d"] == [text for batch in lines.padded_batch(2) for text in batch.numpy().tolist()]
+    assert {bytes} == {type(text) for batch in lines.padded_batch(2) for text in batch.numpy().tolist()}
     assert [[[b"a", b"bc", b"-"], [b"d", b"-", b"-"]]] == plain(
         lines.batch(2).padded_batch(2, padded_shapes=[3], padding_values=b"-")
     )

@@ -374,6 +374,7 @@ SOUND = {"consumed": 1, "unit": "samples", "shuffles": []}
     "state",
     [
         None,
+        3,
         {},
         {**SOUND, "consumed": "x"},
         {**SOUND, "consumed": -1},
@@ -388,7 +389,9 @@ SOUND = {"consumed": 1, "unit": "samples", "shuffles": []}
 def test_a_position_that_is_none_or_of_another_pipeline_is_refused(state):
     iterator = iter(mirrored(2).experimental_distribute_dataset(Dataset.range(4).batch(2)))
     with pytest.raises(ValueError, match="position"):
-        iterator.restore(state if state is not None else 3)
+        iterator.restore(state)
+    with pytest.raises(ValueError, match="position"):
+        iter(Dataset.range(4).batch(2)).restore(state)
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3])
