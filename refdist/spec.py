@@ -1,6 +1,7 @@
 """What is known of a tensor before there is one: shape and dtype."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,23 @@ class TensorSpec:
         return f"TensorSpec(shape={self.shape}, dtype=tf.{dtype_name(self.dtype)}, name={self.name!r})"
 
 
+@dataclasses.dataclass(frozen=True)
+class DatasetSpec:
+    """What is known of an element that is a dataset itself: the spec of its elements, and how a stage becomes a dataset."""
+
+    element_spec: Any
+    of: Callable[[Any], Any] = dataclasses.field(compare=False)
+    shape = ()
+
+    @property
+    def dtype(self) -> Any:
+        """A dataset has none, so that it can be neither batched nor given to replicas."""
+        return require_tensor(self)
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self.element_spec!r}, TensorShape([]))"
+
+
 class PerReplicaSpec:
     """One spec for each replica.
 
@@ -73,12 +91,29 @@ class PerReplicaSpec:
         return f"PerReplicaSpec({', '.join(map(repr, self.specs))})"
 
 
+def is_dataset(leaf: Any) -> bool:
+    """Say whether a leaf of an element is a dataset, of which there is a class further up."""
+    return hasattr(leaf, "element_spec")
+
+
+def require_tensor(leaf: Any) -> Any:
+    """The same leaf, or an error where it is a dataset."""
+    if is_dataset(leaf):
+        raise TypeError(
+            "The elements are datasets, as window() makes them; expected tensors. Make batches of them first: "
+            "flat_map(lambda window: window.batch(size))."
+        )
+    return leaf
+
+
 def spec_of(value: Any) -> Any:
     """The spec of every tensor in a nest."""
 
     def one(leaf: Any) -> Any:
         if isinstance(leaf, DistributedValues):
             return PerReplicaSpec(*map(spec_of, leaf.values))
+        if is_dataset(leaf):
+            return DatasetSpec(leaf.element_spec, leaf.of)
         array = leaf if hasattr(leaf, "shape") else np.asarray(leaf)
         return TensorSpec(tuple(array.shape), array.dtype)
 
@@ -98,7 +133,9 @@ def unbatched(spec: Any) -> Any:
 def common(first: Any, second: Any) -> Any:
     """The narrowest spec that both fit; sizes that differ become None."""
 
-    def one(mine: TensorSpec, theirs: TensorSpec) -> TensorSpec:
+    def one(mine: Any, theirs: Any) -> Any:
+        if isinstance(mine, DatasetSpec) and isinstance(theirs, DatasetSpec):
+            return DatasetSpec(common(mine.element_spec, theirs.element_spec), mine.of)
         if mine.dtype != theirs.dtype or len(mine.shape) != len(theirs.shape):
             raise ValueError(
                 f"The elements {mine} and {theirs} differ; expected one dtype and one number of dimensions. Convert "
@@ -127,4 +164,4 @@ def _text(spec: Any, show: Any) -> str:
     if isinstance(spec, (tuple, list)):
         inner = ", ".join(_text(part, show) for part in spec)
         return f"({inner},)" if len(spec) == 1 else f"({inner})"
-    return show(spec)
+    return repr(spec) if isinstance(spec, DatasetSpec) else show(spec)

@@ -10,8 +10,8 @@ from refdist import nest
 from refdist.convert import to_array
 from refdist.data import rows as order
 from refdist.data.sources import sealed
-from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Iteration, Skip, Stage, row_of
-from refdist.spec import TensorSpec, batched, spec_of, unbatched
+from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Skip, Stage, row_of
+from refdist.spec import TensorSpec, batched, require_tensor, spec_of, unbatched
 
 
 class Batch(Stage):
@@ -133,7 +133,8 @@ def _padded(arrays: Sequence[Any], shape: tuple[int | None, ...], fill: Any) -> 
             raise ValueError(
                 f"padded_batch() got an element of shape {array.shape}; expected at most {largest}. Ask for a larger shape."
             )
-        out[(index, *(slice(0, size) for size in array.shape))] = array
+        # Text without dimensions is taken out of its array, which would become an element of the batch itself.
+        out[(index, *(slice(0, size) for size in array.shape))] = array[()]
     return sealed(out)
 
 
@@ -153,7 +154,7 @@ def stacked(group: Sequence[Any]) -> Any:
 
 
 def _one_dtype(method: str, leaves: Sequence[Any]) -> None:
-    if len({np.asarray(leaf).dtype for leaf in leaves}) > 1:
+    if len({np.asarray(require_tensor(leaf)).dtype for leaf in leaves}) > 1:
         raise ValueError(
             f"{method}() got elements of several dtypes; expected one. Convert them with tf.cast() in a map()."
         )
@@ -171,7 +172,7 @@ class Unbatch(Stage):
     name = "UnbatchDataset"
 
     def spec(self) -> Any:
-        return unbatched(self.inputs[0].spec())
+        return unbatched(_batches("unbatch", self.inputs[0].spec()))
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         for batch in self.inputs[0].elements(iteration):
@@ -180,7 +181,18 @@ class Unbatch(Stage):
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
-        return total if total in (0, INFINITE_CARDINALITY) else UNKNOWN_CARDINALITY
+        if total < 0:
+            return total
+        sizes = [leaf.shape[0] for leaf in nest.flatten(_batches("unbatch", self.inputs[0].spec()))]
+        return UNKNOWN_CARDINALITY if None in sizes else total * sizes[0]
+
+
+def _batches(method: str, spec: Any) -> Any:
+    """The same spec, or an error where its elements cannot be batches."""
+    for leaf in nest.flatten(spec):
+        if not leaf.shape:
+            raise ValueError(f"{method}() got elements {spec}; expected batches, not scalars. Batch them first.")
+    return spec
 
 
 def _length(method: str, batch: Any) -> int:
@@ -199,22 +211,24 @@ class Rebatch(Stage):
 
     def __init__(self, stage: Stage, size: int, drop_remainder: bool) -> None:
         super().__init__(stage)
-        self._size, self._drop_remainder = size, drop_remainder
+        self.size, self._drop_remainder = size, drop_remainder
 
     def spec(self) -> Any:
-        return batched(unbatched(self.inputs[0].spec()), self._size if self._drop_remainder else None)
+        inner = _batches("rebatch", self.inputs[0].spec())
+        # Batches of a known size that can be divided leave no remainder.
+        divides = all(leaf.shape[0] is not None and leaf.shape[0] % self.size == 0 for leaf in nest.flatten(inner))
+        return batched(unbatched(inner), self.size if self._drop_remainder or divides else None)
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         rest: Any = None
         for batch in self.inputs[0].elements(iteration):
             _length("rebatch", batch)
             rest = batch if rest is None else nest.map_structure(lambda a, b: np.concatenate([a, b]), rest, batch)
-            while len(nest.flatten(rest)[0]) >= self._size:
-                yield nest.map_structure(lambda leaf: sealed(leaf[: self._size]), rest)
-                rest = nest.map_structure(lambda leaf: leaf[self._size :], rest)
+            while len(nest.flatten(rest)[0]) >= self.size:
+                yield nest.map_structure(lambda leaf: sealed(leaf[: self.size]), rest)
+                rest = nest.map_structure(lambda leaf: leaf[self.size :], rest)
         if rest is not None and len(nest.flatten(rest)[0]) and not self._drop_remainder:
             yield nest.map_structure(sealed, rest)
 
     def cardinality(self) -> int:
-        total = self.inputs[0].cardinality()
-        return total if total in (0, INFINITE_CARDINALITY) else UNKNOWN_CARDINALITY
+        return UNKNOWN_CARDINALITY  # as in TensorFlow: it depends on the sizes of the batches

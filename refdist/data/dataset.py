@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from refdist import context, nest
-from refdist.data import batching, mapping, sources, transforms
+from refdist.data import batching, mapping, sources, transforms, windows
 from refdist.data.options import SHARD_HINT, Options
-from refdist.data.position import Pass
+from refdist.data.position import Pass, require_position
 from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Skip, Stage
 from refdist.device import PLACEMENT
-from refdist.spec import TensorSpec, shapes_text, types_text
+from refdist.spec import TensorSpec, require_tensor, shapes_text, types_text
 from refdist.stage import leave_trace_for_data
 from refdist.tensor import make
 
@@ -30,6 +30,11 @@ class Dataset:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
+
+    @staticmethod
+    def of(stage: Stage) -> "Dataset":
+        """Make a dataset of a stage."""
+        return Dataset(stage)
 
     @staticmethod
     def from_tensors(tensors: Any, name: Any = None) -> "Dataset":
@@ -97,8 +102,10 @@ class Dataset:
         """Put the elements of several datasets side by side."""
         shape = datasets[0] if len(datasets) == 1 else datasets
         flat = nest.flatten(shape)
-        if not flat or not all(isinstance(one, Dataset) for one in flat):
-            raise TypeError(f"zip() got {shape!r}; expected datasets, or a nest of them. Make datasets of the parts.")
+        if not flat or isinstance(shape, list) or not all(isinstance(one, Dataset) for one in flat):
+            raise TypeError(
+                f"zip() got {shape!r}; expected datasets, or a tuple or dict of them. Make datasets of the parts."
+            )
         return Dataset(transforms.Zip(nest.map_structure(lambda _: 0, shape), [one.stage for one in flat]))
 
     def map(
@@ -169,6 +176,15 @@ class Dataset:
         return Dataset(
             batching.Rebatch(self.stage, _positive("rebatch", "batch_size", batch_size), bool(drop_remainder))
         )
+
+    def window(
+        self, size: int, shift: int | None = None, stride: int = 1, drop_remainder: bool = False, name: Any = None
+    ) -> "Dataset":
+        """Make datasets of so many elements each, the next one `shift` elements further on, of every stride-th element."""
+        whole = _positive("window", "size", size)
+        shift = whole if shift is None else _positive("window", "shift", shift)
+        step = _positive("window", "stride", stride)
+        return Dataset(windows.Window(self.stage, Dataset.of, whole, shift, step, bool(drop_remainder)))
 
     def repeat(self, count: int | None = None, name: Any = None) -> "Dataset":
         """Deliver the elements so many times; without a count, or with -1, without end."""
@@ -310,11 +326,13 @@ class DatasetIterator:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where a loop over the same data was: no element is lost, and none comes twice."""
-        self._pass = Pass(self._dataset.stage, state)
+        self._pass = Pass(self._dataset.stage, require_position(state))
 
 
 def to_tensor(array: Any) -> Any:
     """An element's array as a tensor on the current device; text stays on the host."""
+    if isinstance(array, Dataset):
+        return array
     value = np.asarray(array)
     if value.dtype.kind == "O":
         return make(value, "CPU:0")
@@ -322,7 +340,7 @@ def to_tensor(array: Any) -> Any:
 
 
 def _scalar(array: Any) -> Any:
-    value = np.asarray(array)
+    value = np.asarray(require_tensor(array))
     return value[()] if value.ndim == 0 else value
 
 

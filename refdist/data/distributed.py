@@ -13,7 +13,7 @@ from refdist import nest
 from refdist.backend import host_device
 from refdist.data.dataset import Dataset
 from refdist.data.options import Options
-from refdist.data.position import Pass
+from refdist.data.position import Pass, require_position
 from refdist.data.sharding import autosharded, steps, whole_batch
 from refdist.data.sources import Loader
 from refdist.data.stage import Stage
@@ -22,7 +22,7 @@ from refdist.enums import InputReplicationMode
 from refdist.errors import OutOfRangeError
 from refdist.options import InputContext, InputOptions
 from refdist.plan import Plan
-from refdist.spec import PerReplicaSpec, TensorSpec, batched, unbatched
+from refdist.spec import PerReplicaSpec, TensorSpec, batched, require_tensor, unbatched
 from refdist.stage import leave_trace_for_data
 from refdist.tensor import make
 from refdist.values import PerReplica
@@ -92,7 +92,7 @@ class DistributedIterator:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where a loop over the same data was, also on another number of replicas: nothing lost, nothing twice."""
-        self._steps = self._source.steps(state)
+        self._steps = self._source.steps(require_position(state))
 
 
 class Optional:
@@ -203,8 +203,7 @@ class Splitting:
 
     def _cut(self, elements: Pass) -> Iterator[Step]:
         progress = elements.progress
-        local, seen = len(self._placing.plan.devices), elements.consumed
-        progress.before = elements.state() if self._share.pipelines > 1 else None
+        local, seen = len(self._placing.plan.devices), elements.consumed + elements.skip
         for batch in elements:
             size = _size(batch) if self._share.replicas > 1 else elements.consumed - seen
             first, seen = seen, seen + size
@@ -216,16 +215,16 @@ class Splitting:
                     f"A batch of {size} examples was to be divided evenly among {self._share.replicas} replicas; expected a "
                     f"multiple. Use drop_remainder=True, or make_input_fn_iterator(), which divides nothing."
                 )
-            self._whole = size if self._even else self._whole or size
-            pieces = steps(size, self._whole, self._share.replicas, local)
-            for number, step in enumerate(pieces):
-                if number < progress.skip:
-                    continue
-                progress.done, progress.complete = number + 1, number + 1 == len(pieces)
+            if self._whole is None and elements.whole is None:
+                elements.whole = size
+            whole = size if self._even else self._whole or elements.whole or size
+            pieces = steps(size, whole, self._share.replicas, local)
+            for number, step in enumerate(pieces, 1):
+                progress.samples = step[-1][1] if number < len(pieces) else 0
                 samples = [range(first + start, first + stop) for start, stop in step]
                 yield self._placing.place([_piece(batch, start, stop) for start, stop in step]), samples
-            progress.skip = 0
-            progress.before = elements.state() if self._share.pipelines > 1 else None
+            if self._share.pipelines > 1:
+                progress.before = elements.mark()
 
 
 class Dealing:
@@ -262,7 +261,7 @@ class Dealing:
         return _Steps(Pass(self._stage, state), self._dealt, self._placing.recorder(), ahead=ahead)
 
     def _dealt(self, elements: Pass) -> Iterator[Step]:
-        local, before = len(self._placing.plan.devices), elements.consumed
+        local, before = len(self._placing.plan.devices), elements.consumed + elements.skip
         hand: list[Any] = []
         samples: list[range] = []
         for element in elements:
@@ -322,13 +321,7 @@ class _Steps:
 
     def _read_position(self) -> Any:
         """The position after the last step that was read, or the reason why there is none."""
-        progress = self._pass.progress
-        try:
-            if progress.complete or progress.before is None:
-                return self._pass.state()
-            return {**progress.before, "step": progress.done}
-        except ValueError as error:
-            return error
+        return self._pass.progress.position() if self._pass.progress.samples else self._pass.mark()
 
 
 def stage_of(dataset: Any) -> tuple[Stage, Options]:
@@ -354,14 +347,14 @@ def _first(steps: Iterator[Any]) -> Iterator[Any]:
 
 
 def _tensor(put: Callable[[Any, Device], Any], leaf: Any, device: Device) -> Any:
-    array = leaf if type(leaf) is np.ndarray else np.asarray(leaf)
+    array = leaf if type(leaf) is np.ndarray else np.asarray(require_tensor(leaf))
     return make(array, device) if array.dtype.kind == "O" else put(array, device)
 
 
 def _size(batch: Any) -> int:
     leaves = nest.flatten(batch)
     for leaf in leaves:
-        _require_batch(np.ndim(leaf))
+        _require_batch(np.ndim(require_tensor(leaf)))
     if any(len(leaf) != len(leaves[0]) for leaf in leaves):
         raise ValueError(
             f"A batch has parts with {', '.join(str(len(leaf)) for leaf in leaves)} examples; expected the same number in all "

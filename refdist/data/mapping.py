@@ -12,8 +12,9 @@ import numpy as np
 from refdist import nest
 from refdist.data.sources import element_of
 from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Stage
+from refdist.data.windows import Held
 from refdist.device import Device
-from refdist.spec import TensorSpec, common, spec_of
+from refdist.spec import DatasetSpec, TensorSpec, common, is_dataset, spec_of
 from refdist.tensor import Tensor, make
 
 _HOST = Device("CPU:0")
@@ -31,7 +32,7 @@ def called(method: str, function: Callable[..., Any], index: int, element: Any) 
 
 def call(function: Callable[..., Any], element: Any) -> Any:
     """Call a user's function with an element, a tuple as several arguments; its tensors cannot be changed."""
-    shown = nest.map_structure(lambda array: make(np.asarray(array), _HOST), element)
+    shown = nest.map_structure(lambda leaf: leaf if is_dataset(leaf) else make(np.asarray(leaf), _HOST), element)
     return function(*shown) if isinstance(shown, tuple) and not hasattr(shown, "_fields") else function(shown)
 
 
@@ -53,10 +54,11 @@ class Map(Stage):
         self._function, self._parallel, self._spec = function, parallel, None
         # With several calls at a time, elements are taken from the input before they are delivered, so its count is not ours.
         self.one_to_one = parallel <= 1
+        self.name = "MapDataset" if parallel <= 1 else "ParallelMapDataset"
 
     def spec(self) -> Any:
         if self._spec is None:
-            self._spec = self._tried()
+            self._spec = self._spec_of_results()
         return self._spec
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
@@ -92,13 +94,9 @@ class Map(Stage):
             if failure is not None:
                 raise failure
 
-    def _tried(self) -> Any:
-        """The spec of a result: tried on zeros twice, so that sizes that follow an unknown one show."""
-        specs: list[Any] = []
-        for size in (1, 2):
-            zeros = nest.map_structure(lambda leaf: _zeros(leaf, size), self.inputs[0].spec())  # noqa: B023
-            specs.append(spec_of(plain(call(self._function, zeros))))
-        return common(specs[0], specs[1])
+    def _spec_of_results(self) -> Any:
+        spec = self.inputs[0].spec()
+        return _tried(lambda element: spec_of(plain(call(self._function, element))), spec, _zeros(spec))
 
 
 class Filter(Stage):
@@ -112,7 +110,13 @@ class Filter(Stage):
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         for index, element in enumerate(self.inputs[0].elements(iteration)):
-            if bool(called("filter", self._predicate, index, element)):
+            wanted = np.asarray(called("filter", self._predicate, index, element))
+            if wanted.dtype != bool or wanted.shape:
+                raise ValueError(
+                    f"The predicate given to filter() returned {wanted} for element {index}; expected a single bool. Compare, for "
+                    f"example x % 2 == 1, and return the result."
+                )
+            if wanted:
                 yield element
 
     def cardinality(self) -> int:
@@ -129,9 +133,10 @@ class Interleave(Stage):
         self._function, self._cycle, self._block = function, cycle, block
 
     def spec(self) -> Any:
-        for element in self.inputs[0].elements(Iteration(peeking=True)):
-            return self._stage(0, element).spec()
-        return self._stage(0, nest.map_structure(lambda leaf: _zeros(leaf, 0), self.inputs[0].spec())).spec()
+        # Tried on the first element, where there is one: a function may not know what to do with zeros.
+        spec = self.inputs[0].spec()
+        first = next(self.inputs[0].elements(Iteration(peeking=True)), _END)
+        return _tried(lambda element: self._stage(0, element).spec(), spec, _zeros(spec) if first is _END else first)
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         elements = enumerate(self.inputs[0].elements(iteration))
@@ -171,7 +176,31 @@ class FlatMap(Interleave):
     name, method = "FlatMapDataset", "flat_map"
 
 
-def _zeros(leaf: TensorSpec, size: int) -> Any:
-    return np.full(
-        tuple(size if one is None else one for one in leaf.shape), b"" if leaf.dtype == object else 0, leaf.dtype
-    )
+def _tried(spec_for: Callable[[Any], Any], spec: Any, element: Any) -> Any:
+    """The spec of what a function makes: tried on an element, and on a larger one where sizes that follow it must show."""
+    found = spec_for(element)
+    if all(None not in leaf.shape for leaf in nest.flatten(spec)):
+        return found
+    return common(found, spec_for(nest.map_structure(_larger, spec, element)))
+
+
+def _zeros(spec: Any) -> Any:
+    def one(leaf: TensorSpec | DatasetSpec) -> Any:
+        if isinstance(leaf, DatasetSpec):
+            return leaf.of(Held([_zeros(leaf.element_spec)], lambda: leaf.element_spec))
+        shape = tuple(1 if size is None else size for size in leaf.shape)
+        return np.full(shape, _nothing(leaf), leaf.dtype)
+
+    return nest.map_structure(one, spec)
+
+
+def _larger(leaf: TensorSpec | DatasetSpec, array: Any) -> Any:
+    if isinstance(leaf, DatasetSpec):
+        return array
+    sizes = zip(leaf.shape, np.shape(array), strict=True)
+    shape = tuple(size + 1 if known is None else size for known, size in sizes)
+    return np.resize(array, shape) if np.size(array) else np.full(shape, _nothing(leaf), leaf.dtype)
+
+
+def _nothing(leaf: TensorSpec) -> Any:
+    return b"" if leaf.dtype == object else 0

@@ -1,6 +1,7 @@
 """One pass over a pipeline, which can be left and taken up again."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,15 +11,21 @@ from refdist.data.stage import Draws, Iteration, Stage
 from refdist.data.transforms import Cache, Shuffle
 from refdist.spec import spec_of
 
+_KEYS = {"consumed", "unit", "shuffles", "samples", "whole"}
+
 
 @dataclasses.dataclass
 class Progress:
     """How far a loop is within an element that takes several steps, as the batches of several workers do."""
 
-    skip: int = 0  # steps of the first element that an earlier loop has done
-    done: int = 0
-    complete: bool = True
-    before: dict[str, Any] | None = None  # the position before the element
+    before: "dict[str, Any] | ValueError"  # the position before the element, or why there is none
+    samples: int = 0  # of the element that were delivered; 0 where it is complete
+
+    def position(self) -> "dict[str, Any] | ValueError":
+        """The position within the element."""
+        if isinstance(self.before, ValueError):
+            return self.before
+        return {**self.before, "samples": self.before.get("samples", 0) + self.samples}
 
 
 class Pass:
@@ -30,7 +37,7 @@ class Pass:
 
     def __init__(self, stage: Stage, state: dict[str, Any] | None = None) -> None:
         self._unit = _unit(stage)
-        before = 0 if state is None else _checked(state, self._unit)["consumed"]
+        before = 0 if state is None else _checked(state, stage)["consumed"]
         self._iteration = Iteration()
         resumed = stage.resumed(before)
         self._counts_itself = isinstance(resumed.anchor(), Batch)
@@ -48,7 +55,11 @@ class Pass:
         self._elements: Iterator[Any] = resumed.elements(self._iteration)
         self._failure: Exception | None = None
         self._delivered, self._shape = 0, None
-        self.progress = Progress(skip=int((state or {}).get("step", 0)))
+        self.skip = (
+            0 if state is None else state.get("samples", 0)
+        )  # of what comes, an earlier loop has delivered so many
+        self.whole: int | None = None if state is None else state.get("whole")  # the size of a batch, found in a loop
+        self.progress = Progress(self.mark())
 
     def __iter__(self) -> "Pass":
         return self
@@ -65,7 +76,13 @@ class Pass:
             raise
         if not self._counts_itself:
             self._iteration.consumed += 1
-        return element
+        return element if not self.skip else self._rest(element)
+
+    def _rest(self, element: Any) -> Any:
+        """What is left of an element, or of the next one: counted in samples, because batches may have another size now."""
+        start, size = self.skip, len(nest.flatten(element)[0])
+        self.skip = max(0, start - size)
+        return nest.map_structure(lambda leaf: leaf[start:], element) if start < size else next(self)
 
     def _same_shape(self, element: Any) -> Any:
         """An element, or an error where it is another nest than the first one: replicas share what comes in one step."""
@@ -85,6 +102,13 @@ class Pass:
         """How many elements went into what was delivered, counted before the last batching."""
         return self._iteration.consumed
 
+    def mark(self) -> "dict[str, Any] | ValueError":
+        """The position, or the reason why there is none: a loop that nobody asks for its position needs none."""
+        try:
+            return self.state()
+        except ValueError as error:
+            return error
+
     def state(self) -> dict[str, Any]:
         """The position, as data that JSON takes."""
         if self._iteration.unseeded:
@@ -93,7 +117,8 @@ class Pass:
                 "seed there, because that order cannot be found again. Pass seed= to the inner shuffle()."
             )
         shuffles = [[draws.seed, draws.number] for draws in self._draws]
-        return {"consumed": self._iteration.consumed, "unit": self._unit, "shuffles": shuffles}
+        state = {"consumed": self._iteration.consumed, "unit": self._unit, "shuffles": shuffles}
+        return {**state, **{name: own for name, own in (("samples", self.skip), ("whole", self.whole)) if own}}
 
 
 def _shuffles(stage: Stage, kept: Iterator[Any] | None) -> Iterator[tuple[Shuffle, list[int] | None]]:
@@ -116,16 +141,37 @@ def _unit(stage: Stage) -> str:
     return ", ".join([anchor.name, *sizes, *shares])
 
 
-def _checked(state: Any, unit: str) -> dict[str, Any]:
-    pairs = state.get("shuffles") if isinstance(state, dict) else None
-    sound = isinstance(pairs, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
-    if not sound or not isinstance(state.get("consumed"), int) or state["consumed"] < 0:
+def require_position(state: Any) -> dict[str, Any]:
+    """The same, or an error where it is no position: none at all would mean to start anew, in silence."""
+    if not _is_position(state):
         raise ValueError(
             f"The position is {state!r}; expected what state() returned. Save it as it is, for example as JSON."
         )
-    if state.get("unit") != unit:
+    return state
+
+
+def _checked(state: dict[str, Any], stage: Stage) -> dict[str, Any]:
+    anchor, unit = stage.anchor(), _unit(stage)
+    if state["unit"] != unit:
         raise ValueError(
-            f"The position counts {state.get('unit')!r}; expected {unit!r}, as this pipeline does. Restore it to one with the same "
+            f"The position counts {state['unit']!r}; expected {unit!r}, as this pipeline does. Restore it to one with the same "
             f"stages; only where it ends in batch() may the batch size differ."
         )
+    total = (anchor.inputs[0] if isinstance(anchor, Batch) else anchor).cardinality()
+    if 0 <= total < state["consumed"]:
+        raise ValueError(
+            f"The position is after {state['consumed']} of {unit}; expected at most {total}, as many as this pipeline has. Restore "
+            f"it to the data that it was taken from."
+        )
     return state
+
+
+def _is_position(state: Any) -> bool:
+    """Say whether something has the form of a position; what it does not know, it would ignore."""
+    if not isinstance(state, dict) or not {"consumed", "unit", "shuffles"} <= state.keys() <= _KEYS:
+        return False
+    pairs = state["shuffles"]
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        return False
+    counts = [state["consumed"], state.get("samples", 0), state.get("whole", 1), *itertools.chain(*pairs)]
+    return all(type(count) is int and count >= 0 for count in counts)

@@ -48,6 +48,10 @@ class Reader(Stage):
                 raise FileNotFoundError(
                     f"The file {name!r} does not exist; expected a file to read. Correct its name."
                 ) from error
+            except IsADirectoryError as error:
+                raise IsADirectoryError(
+                    f"{name!r} is a folder; expected a file to read. List its files with tf.data.Dataset.list_files()."
+                ) from error
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise DataLossError(
                     f"The file {name!r} is damaged ({error}); expected a complete file compressed with "
@@ -120,14 +124,21 @@ def _reading(
     if not isinstance(filenames, Dataset):
         return Reader(name, _names(filenames), compression, records)
     # Names that are data themselves are read when they are wanted, and can be shared out among workers before that.
-    return FlatMap(filenames.stage, lambda one: Dataset(Reader(name, _names(one), compression, records)))
+    made = FlatMap(filenames.stage, lambda one: Dataset(Reader(name, _names(one), compression, records)))
+    made.name = name
+    return made
 
 
 def _names(filenames: Any) -> list[str]:
     if isinstance(filenames, (str, bytes, os.PathLike)):
         filenames = [filenames]
-    values = filenames.ravel().tolist() if isinstance(filenames, np.ndarray) else list(filenames)
-    return [os.fsdecode(value.item() if isinstance(value, np.ndarray) else value) for value in values]
+    try:
+        values = filenames.ravel().tolist() if isinstance(filenames, np.ndarray) else list(filenames)
+        return [os.fsdecode(value.item() if isinstance(value, np.ndarray) else value) for value in values]
+    except TypeError as error:
+        raise TypeError(
+            f"The files are {filenames!r}; expected a name, a list of names, or a dataset of names. Pass paths or strings."
+        ) from error
 
 
 def _opened(name: str, compression: str) -> Any:

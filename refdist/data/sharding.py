@@ -3,9 +3,10 @@
 import functools
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
-from refdist.data.batching import Batch
+from refdist.data.batching import Batch, Rebatch, Unbatch
+from refdist.data.mapping import Interleave
 from refdist.data.options import SHARD_HINT, AutoShardPolicy
 from refdist.data.readers import Reader
 from refdist.data.sources import FileNames
@@ -35,9 +36,12 @@ def steps(batch: int, whole: int, replicas: int, local: int) -> list[list[Cut]]:
 
 def whole_batch(stage: Stage) -> int | None:
     """The global batch size that a pipeline was given, where it ends in batches."""
-    while stage.one_to_one:
+    # Stages that choose, repeat or mix batches, or call a function on them, leave their size alone.
+    while not isinstance(stage, (Batch, Rebatch)):
+        if len(stage.inputs) != 1 or isinstance(stage, (Unbatch, Interleave)):
+            return None
         stage = stage.inputs[0]
-    return stage.size if isinstance(stage, Batch) else None
+    return stage.size
 
 
 def autosharded(
@@ -60,8 +64,8 @@ def autosharded(
     sources = [one for one in stage.walk() if not one.inputs]
     files = [one for one in sources if isinstance(one, (Reader, FileNames))]
     if policy is AutoShardPolicy.FILE or (policy is AutoShardPolicy.AUTO and len(files) == len(sources)):
-        _require_files(files, sources, count)
-        return replaced(stage, lambda one: _by_file(one, count, index))
+        _require_files(list(_file_stages(stage)), sources, count)
+        return _by_file(stage, list(_file_stages(stage)), lambda one: _files_of(one, count, index, agree))
     if policy is AutoShardPolicy.AUTO:
         warnings.warn(
             f"The dataset does not come from files alone, so each of the {count} workers reads all of it and keeps its part of the "
@@ -70,7 +74,7 @@ def autosharded(
             stacklevel=4,
         )
     # Each worker must shuffle alike, or their parts would overlap.
-    return Shard(replaced(stage, lambda one: _alike(one, agree)), count, index)
+    return Shard(replaced(stage, lambda one: _alike(one, agree)), count, index, among_workers=True)
 
 
 def _alike(stage: Stage, agree: Callable[[int], int]) -> Stage:
@@ -89,17 +93,40 @@ def replaced(stage: Stage, change: Callable[[Stage], Stage]) -> Stage:
     return change(stage if same else stage.over(*inputs))
 
 
-def _by_file(stage: Stage, count: int, index: int) -> Stage:
+def _file_stages(stage: Stage) -> Iterator[Stage]:
+    """The stages whose elements are files to share out: readers, and names as the stage that opens files gets them."""
+    if isinstance(stage, Interleave) and _are_names(stage.inputs[0]):
+        yield stage.inputs[0]  # behind what chooses among the names, which is to choose among those of all workers
+    elif isinstance(stage, (Reader, FileNames)):
+        yield stage
+    else:
+        for one in stage.inputs:
+            yield from _file_stages(one)
+
+
+def _are_names(stage: Stage) -> bool:
+    """Say whether elements are names of files, and not what was made of them further down."""
+    stages = list(stage.walk())
+    return not any(isinstance(one, Interleave) or not (one.inputs or isinstance(one, FileNames)) for one in stages)
+
+
+def _by_file(stage: Stage, points: Sequence[Stage], change: Callable[[Stage], Stage]) -> Stage:
+    if any(stage is point for point in points):
+        return change(stage)
+    return stage.over(*(_by_file(one, points, change) for one in stage.inputs))
+
+
+def _files_of(stage: Stage, count: int, index: int, agree: Callable[[int], int]) -> Stage:
     if isinstance(stage, Reader):
         return stage.sharded(count, index)
-    return Shard(stage, count, index) if isinstance(stage, FileNames) else stage
+    return Shard(replaced(stage, lambda one: _alike(one, agree)), count, index)
 
 
 def _hinted(stage: Stage, count: int, index: int) -> Stage:
     return Shard(stage.inputs[0], count, index) if isinstance(stage, Shard) and stage.shards == SHARD_HINT else stage
 
 
-def _require_files(files: list[Reader | FileNames], sources: list[Stage], count: int) -> None:
+def _require_files(files: Sequence[Stage], sources: Sequence[Stage], count: int) -> None:
     others = [one.name for one in sources if not isinstance(one, (Reader, FileNames))]
     if others:
         raise ValueError(
@@ -108,7 +135,7 @@ def _require_files(files: list[Reader | FileNames], sources: list[Stage], count:
         )
     for one in files:
         number = len(one.files) if isinstance(one, Reader) else one.cardinality()
-        if number < count:
+        if 0 <= number < count:
             raise ValueError(
                 f"The dataset has {number} files for {count} workers; expected at least one file for each worker. Write more "
                 f"files, or set auto_shard_policy to DATA or OFF."

@@ -10,7 +10,7 @@ from refdist import nest
 from refdist.convert import to_array
 from refdist.data.rows import Block, Rows
 from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Stage
-from refdist.spec import TensorSpec, common, spec_of, unbatched
+from refdist.spec import TensorSpec, common, is_dataset, spec_of, unbatched
 
 _END: Any = object()
 
@@ -225,6 +225,8 @@ def element_of(value: Any) -> Any:
     if isinstance(value, tuple):
         parts = [element_of(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if is_dataset(value):
+        return value
     array = value if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU" else to_array(value)
     # A buffer that is filled again for the next element must not change this one.
     return sealed(array.copy()) if array.flags.writeable else array

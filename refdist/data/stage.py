@@ -168,7 +168,7 @@ class Skip(Stage):
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
-        if self.skip_count < 0:
+        if self.skip_count < 0 and total != UNKNOWN_CARDINALITY:
             return 0
         return max(0, total - self.skip_count) if total >= 0 else total
 

@@ -11,11 +11,7 @@ from refdist.data import rows as order
 from refdist.data.options import SHARD_HINT, Options
 from refdist.data.rows import Rows
 from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Iteration, Stage
-from refdist.device import Device
 from refdist.spec import TensorSpec, common
-
-_HOST = Device("CPU:0")
-_END: Any = object()
 
 
 class Repeat(Stage):
@@ -83,8 +79,9 @@ class Shard(Stage):
 
     name = "ShardDataset"
 
-    def __init__(self, stage: Stage, count: int, index: int) -> None:
+    def __init__(self, stage: Stage, count: int, index: int, among_workers: bool = False) -> None:
         super().__init__(stage)
+        self._among_workers = among_workers
         self.shards, self.index, self.share = count, index, f"shard {index} of {count}"
 
     def rows(self, iteration: Iteration) -> Rows | None:
@@ -97,7 +94,14 @@ class Shard(Stage):
         return rows and rows.with_blocks(lambda: order.sharded(rows.blocks(), self.shards, self.index))
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        return itertools.islice(self.inputs[0].elements(iteration), self.index, None, self.shards)
+        for element in itertools.islice(self.inputs[0].elements(iteration), self.index, None, self.shards):
+            if self._among_workers and iteration.unseeded:
+                raise ValueError(
+                    "The elements are shared out among workers by their number, and the pipeline shuffles without a seed inside "
+                    "flat_map() or interleave(); expected a seed there, because each worker would mix in another order, and "
+                    "elements be lost or come twice. Pass seed= to the inner shuffle()."
+                )
+            yield element
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
@@ -122,10 +126,8 @@ class Take(Stage):
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
-        if self._count < 0:
+        if self._count < 0 or total == UNKNOWN_CARDINALITY:
             return total
-        if total == UNKNOWN_CARDINALITY and self._count:
-            return UNKNOWN_CARDINALITY
         return self._count if total < 0 else min(total, self._count)
 
 
@@ -174,7 +176,7 @@ class Concatenate(Stage):
 class Enumerate(Stage):
     """Numbers the elements."""
 
-    name = "EnumerateDataset"
+    name = "ZipDataset"  # printed as what it stands for: a range beside the elements
 
     def __init__(self, stage: Stage, start: int) -> None:
         super().__init__(stage)

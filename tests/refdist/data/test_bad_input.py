@@ -126,3 +126,11 @@ def test_a_file_that_is_missing_or_cut_is_named_with_its_worker_and_the_others_r
     assert names[1] in str(error)
     assert ["raised in worker 1 of 2"] == error.__notes__
     assert damage == "missing" or f"at byte {2 * (3 + 16)} of" in str(error)
+
+
+def test_what_is_no_file_is_said_to_be_none(tmp_path):
+    with pytest.raises(IsADirectoryError, match="expected a file"):
+        plain(tf.data.TextLineDataset(str(tmp_path)))
+    for wrong in (None, 3, [3]):
+        with pytest.raises(TypeError, match="expected a name"):
+            tf.data.TFRecordDataset(wrong)

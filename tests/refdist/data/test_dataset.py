@@ -227,7 +227,7 @@ def test_a_generator_is_called_again_for_every_loop_and_checked():
 
 
 def failing(x):
-    return 1 // (int(x) - 2) or True
+    return 1 // (int(x) - 2) < 5
 
 
 @pytest.mark.parametrize(
@@ -253,6 +253,9 @@ def test_an_error_in_the_pipeline_names_the_element_and_those_before_are_deliver
     "attempt",
     [
         lambda: Dataset.range(5).batch(0),
+        lambda: Dataset.range(5).window(0),
+        lambda: Dataset.range(5).window(1, shift=0),
+        lambda: Dataset.range(5).window(1, stride=0),
         lambda: Dataset.range(5).shard(0, 0),
         lambda: Dataset.range(5).shard(2, 2),
         lambda: Dataset.range(5).shuffle(0),
@@ -267,6 +270,11 @@ def test_an_error_in_the_pipeline_names_the_element_and_those_before_are_deliver
         lambda: Dataset.range(3).concatenate(Dataset.from_tensors(1.0)),
         lambda: plain(Dataset.from_tensor_slices([1]).concatenate(Dataset.from_tensors([1])).batch(2)),
         lambda: plain(Dataset.range(3).unbatch()),
+        lambda: Dataset.range(3).unbatch().element_spec,
+        lambda: Dataset.range(3).rebatch(2).element_spec,
+        lambda: plain(Dataset.range(3).filter(lambda x: x)),
+        lambda: plain(Dataset.range(3).filter(lambda x: None)),
+        lambda: plain(Dataset.range(3).batch(2).filter(lambda x: x > 0)),
     ],
 )
 def test_what_cannot_be_is_a_value_error(attempt):
@@ -282,6 +290,11 @@ def test_what_cannot_be_is_a_value_error(attempt):
         lambda: Dataset.range(5).map(3),
         lambda: Dataset.from_generator(iter([1])),
         lambda: Dataset.zip(3),
+        lambda: plain(Dataset.range(5).window(2)),
+        lambda: plain(Dataset.range(5).window(2).batch(2)),
+        lambda: Dataset.range(5).window(2).batch(2).element_spec,
+        lambda: list(tf.distribute.get_strategy().experimental_distribute_dataset(Dataset.range(5).window(2))),
+        lambda: Dataset.zip([Dataset.range(3), Dataset.range(3)]),
         lambda: Dataset.range(5).concatenate(3),
         lambda: Dataset.range(5).with_options(None),
         lambda: Dataset.range(5).apply(lambda d: 3),
@@ -301,3 +314,82 @@ def test_options_are_carried_along():
     assert tf.data.experimental.AutoShardPolicy.OFF is dataset.options().experimental_distribute.auto_shard_policy
     with pytest.raises(ValueError, match="AUTO"):
         options.experimental_distribute.auto_shard_policy = "x"
+
+
+@pytest.mark.parametrize(
+    ("dataset", "shapes"),
+    [
+        (Dataset.range(7).batch(2).flat_map(lambda x: Dataset.from_tensors(x).repeat(2)), (None,)),
+        (Dataset.range(7).batch(2).interleave(lambda x: Dataset.from_tensors((x * 2,)).map(lambda x: x)), (None,)),
+        (Dataset.range(0).batch(2).flat_map(Dataset.from_tensors), (None,)),
+        (Dataset.from_tensor_slices([[b"a"]]).batch(2).flat_map(Dataset.from_tensors), (None, 1)),
+        (Dataset.from_tensor_slices(np.ones((3, 4))).rebatch(2), (2,)),
+        (Dataset.from_tensor_slices(np.ones((3, 4))).rebatch(3), (None,)),
+        (Dataset.from_tensor_slices(np.ones((3, 4, 5))).unbatch(), (5,)),
+    ],
+)
+def test_the_spec_fits_every_element_and_is_that_of_tensorflow(dataset, shapes):
+    (spec,) = tf.nest.flatten(dataset.element_spec)
+
+    assert shapes == spec.shape
+    assert all(spec.is_compatible_with(leaf) for element in dataset for leaf in tf.nest.flatten(element))
+
+
+@pytest.mark.parametrize(
+    ("count", "dataset"),
+    [
+        (12, Dataset.from_tensor_slices(np.ones((3, 4))).unbatch()),
+        (8, Dataset.range(9).batch(2, drop_remainder=True).unbatch()),
+        (-2, Dataset.range(9).batch(2).unbatch()),
+        (-1, Dataset.range(9).repeat().batch(2).unbatch()),
+        (-2, Dataset.range(9).repeat().batch(2).rebatch(3)),
+        (-2, Dataset.range(9).filter(lambda x: True).take(0)),
+        (-2, Dataset.range(9).filter(lambda x: True).skip(-1)),
+        (0, Dataset.range(9).repeat().skip(-1)),
+    ],
+)
+def test_the_number_of_elements_is_known_where_tensorflow_knows_it(count, dataset):
+    assert count == int(dataset.cardinality())
+
+
+@given(
+    count=generators.integers(0, 12),
+    size=generators.integers(1, 5),
+    shift=generators.none() | generators.integers(1, 6),
+    stride=generators.integers(1, 4),
+    drop_remainder=generators.booleans(),
+)
+def test_windows_are_slices_of_the_data(count, size, shift, stride, drop_remainder):
+    made = Dataset.range(count).window(size, shift, stride, drop_remainder)
+    span, starts = (size - 1) * stride + 1, range(0, count, shift or size)
+    expected = [list(range(count))[start : start + span : stride] for start in starts]
+    kept = [one for one, start in zip(expected, starts, strict=True) if not drop_remainder or start + span <= count]
+
+    assert kept == [plain(window) for window in made]
+    assert len(kept) == int(made.cardinality())
+
+
+def test_windows_of_a_nest_are_nests_of_datasets():
+    pairs = Dataset.from_tensor_slices((np.arange(5), {"a": np.arange(10).reshape(5, 2)}))
+    x, y = next(iter(pairs.window(2)))
+    batches = pairs.window(2).flat_map(lambda x, y: Dataset.zip((x.batch(3), y["a"].batch(3))))
+    sums = Dataset.range(7).window(3).map(lambda window: window.reduce(np.int64(0), lambda total, one: total + one))
+    spec = "DatasetSpec(TensorSpec(shape=(), dtype=tf.int64, name=None), TensorShape([]))"
+
+    assert ([0, 1], [[0, 1], [2, 3]]) == (plain(x), plain(y["a"]))
+    assert ["[0 1]", "[2 3]", "[4]"] == [str(first) for first, _ in batches.as_numpy_iterator()]
+    assert ((None,), (None, 2)) == tuple(leaf.shape for leaf in batches.element_spec)
+    assert [3, 12, 6] == plain(sums)
+    assert f"<WindowDataset shapes: {spec}, types: {spec}>" == repr(Dataset.range(7).window(3))
+    inner = Dataset.range(7).window(3).map(lambda window: window.batch(2)).element_spec
+    assert tf.TensorSpec((None,), tf.int64) == inner.element_spec
+
+
+def test_padded_text_is_text():
+    lines = Dataset.from_tensor_slices([b"a", b"bc", b"d"])
+
+    assert [b"a", b"bc", b"d"] == [text for batch in lines.padded_batch(2) for text in batch.numpy().tolist()]
+    assert {bytes} == {type(text) for batch in lines.padded_batch(2) for text in batch.numpy().tolist()}
+    assert [[[b"a", b"bc", b"-"], [b"d", b"-", b"-"]]] == plain(
+        lines.batch(2).padded_batch(2, padded_shapes=[3], padding_values=b"-")
+    )

@@ -374,18 +374,24 @@ SOUND = {"consumed": 1, "unit": "samples", "shuffles": []}
     "state",
     [
         None,
+        3,
         {},
         {**SOUND, "consumed": "x"},
         {**SOUND, "consumed": -1},
         {**SOUND, "shuffles": [[1, 2]]},
         {**SOUND, "shuffles": [[1]]},
         {**SOUND, "unit": "ShuffleDataset"},
+        {**SOUND, "shuffles": [["a", 1]]},
+        {**SOUND, "samples": -1},
+        {**SOUND, "step": 1},
     ],
 )
 def test_a_position_that_is_none_or_of_another_pipeline_is_refused(state):
     iterator = iter(mirrored(2).experimental_distribute_dataset(Dataset.range(4).batch(2)))
     with pytest.raises(ValueError, match="position"):
-        iterator.restore(state if state is not None else 3)
+        iterator.restore(state)
+    with pytest.raises(ValueError, match="position"):
+        iter(Dataset.range(4).batch(2)).restore(state)
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3])

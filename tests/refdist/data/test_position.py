@@ -8,7 +8,7 @@ import pytest
 
 import refdist as tf
 from refdist.cluster import run_workers
-from refdist.data import sources
+from refdist.data import sources, windows
 from refdist.data.stage import Stage
 
 Dataset = tf.data.Dataset
@@ -61,6 +61,7 @@ STAGES = {
     "padded_batch": lambda files: Dataset.range(8).map(lambda n: np.full(int(n) % 3, n)).padded_batch(2, [2]),
     "unbatch": lambda files: Dataset.range(14).batch(4).unbatch(),
     "rebatch": lambda files: Dataset.range(14).batch(4).rebatch(3),
+    "window": lambda files: Dataset.range(9).shuffle(9).window(3, 2).flat_map(lambda window: window.batch(2)),
     "repeat": lambda files: Dataset.range(4).repeat(3),
     "repeat without end": lambda files: Dataset.range(4).shuffle(3).repeat(),
     "shuffle": lambda files: Dataset.range(14).shuffle(20),
@@ -113,8 +114,11 @@ def test_the_table_above_has_every_stage(files):
         return {kind, *(one for sub in kind.__subclasses__() for one in stages(sub))}
 
     seen = {type(stage) for make in STAGES.values() for stage in make(files).stage.walk()}
-    # A loader has no pipeline of ours around it; what it delivers is counted as a generator's elements are.
-    assert {Stage, sources.Loader} == {kind for kind in stages(Stage) if kind.__module__.startswith("refdist")} - seen
+    # A loader has no pipeline of ours around it; what it delivers is counted as a generator's elements are. What a window holds
+    # is an element, and no stage of the pipeline.
+    assert {Stage, sources.Loader, windows.Held} == {
+        kind for kind in stages(Stage) if kind.__module__.startswith("refdist")
+    } - seen
 
 
 @pytest.mark.parametrize("name", STAGES)
@@ -169,3 +173,133 @@ def test_a_position_holds_for_its_worker_and_is_refused_by_another(policy, files
         states[0] = states[1]
         with pytest.raises(ValueError, match=r"1 of 2.*expected.*0 of 2"):
             run_workers(program, 2)
+
+
+def with_policy(dataset, policy):
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy[policy]
+    return dataset.with_options(options)
+
+
+def left_on_workers(make, local, states=None, done=0):
+    """What is left for each worker after some steps, or after the positions given; and its position there."""
+
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        iterator = iter(strategy.experimental_distribute_dataset(make()))
+        if states is not None:
+            iterator.restore(states[index])
+        for _ in range(done):
+            next(iterator)
+        state = json.loads(json.dumps(iterator.state()))
+        parts = [part for element in iterator for part in strategy.experimental_local_results(element)]
+        return state, [one for part in parts for one in np.asarray(part).tolist()]
+
+    with tf.using("simulator", gpus=local):
+        return zip(*run_workers(program, 2), strict=True)
+
+
+@pytest.mark.parametrize("policy", ["FILE", "DATA", "OFF"])
+@pytest.mark.parametrize("local", [1, 2, 3])
+@pytest.mark.parametrize("resized", [8, 5, 3])
+@pytest.mark.parametrize("done", [1, 2, 3])
+def test_a_position_inside_a_batch_of_several_workers_holds_for_other_replicas_and_sizes(
+    policy, local, resized, done, tmp_path
+):
+    if policy == "DATA" and resized != 8:
+        return  # whole batches are shared out, so that other batches are other data, which is refused
+    for index in range(2):
+        (tmp_path / f"{index}").write_text("".join(f"{index}{line}\n" for line in range(30)))
+
+    def make(size):
+        names = [str(tmp_path / f"{index}") for index in range(2)]
+        return with_policy(tf.data.TextLineDataset(names).batch(size), policy)
+
+    states, left = left_on_workers(lambda: make(8), 1, done=done)
+    same, again = left_on_workers(lambda: make(resized), local, states)
+    _, once_more = left_on_workers(lambda: make(resized), local, same)
+
+    assert left == again == once_more
+    assert states == same, "a position that was restored and not used is the same position"
+
+
+def test_a_position_inside_a_batch_of_several_workers_holds_for_one_worker_and_a_loop_without_a_strategy():
+    def make():
+        return with_policy(Dataset.range(30).batch(8), "OFF")
+
+    states, left = left_on_workers(make, 1, done=3)
+    with tf.using("simulator", gpus=1):
+        strategy = tf.distribute.MirroredStrategy()
+    for iterator in (
+        iter(strategy.experimental_distribute_dataset(make())),
+        iter(strategy.distribute_datasets_from_function(lambda given: make())),
+        iter(make()),
+    ):
+        iterator.restore(states[0])
+
+        assert left[0] == [int(x) for element in iterator for x in np.asarray(element)] == list(range(12, 30))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Dataset.range(14).batch(8).repeat(1),
+        lambda: Dataset.range(14).batch(8).map(lambda x: x, num_parallel_calls=2),
+        lambda: Dataset.range(14).batch(3).rebatch(8),
+        lambda: [np.arange(8), np.arange(8, 14)],
+    ],
+)
+def test_a_last_batch_is_cut_alike_after_a_restart(make):
+    with tf.using("simulator", gpus=2):
+        strategy = tf.distribute.MirroredStrategy()
+    iterator = iter(strategy.experimental_distribute_dataset(make()))
+    next(iterator)
+    again = iter(strategy.experimental_distribute_dataset(make()))
+    again.restore(json.loads(json.dumps(iterator.state())))
+
+    assert [[8, 9, 10, 11], [12, 13]] == [np.asarray(part).tolist() for part in next(again).values]
+
+
+def test_a_shuffle_without_a_seed_inside_a_flat_map_stops_no_loop_but_those_that_would_lose_elements():
+    def make(policy):
+        inner = Dataset.range(4)
+        return with_policy(Dataset.range(3).flat_map(lambda x: inner.shuffle(4)).batch(2), policy)
+
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        return [
+            int(x) for e in strategy.experimental_distribute_dataset(make(policies[0])) for x in np.asarray(e).tolist()
+        ]
+
+    policies = ["OFF"]
+    with tf.using("simulator", gpus=1):
+        for got in run_workers(program, 2):
+            assert sorted(got) == sorted([0, 1, 2, 3] * 3)
+        policies[0] = "DATA"
+        with pytest.raises(ValueError, match="lost or come twice"):
+            run_workers(program, 2)
+
+
+@pytest.mark.parametrize("make", [lambda n: Dataset.range(n).batch(3), lambda n: Dataset.range(n).batch(3).repeat(1)])
+def test_the_end_is_a_position_and_what_lies_beyond_it_is_refused(make):
+    iterator = iter(make(9))
+    list(iterator)
+    state = iterator.state()
+    again = iter(make(9))
+    again.restore(state)
+
+    assert [] == list(again)
+    with pytest.raises(ValueError, match="expected at most"):
+        iter(make(6)).restore(state)
+
+
+def test_a_position_among_windows_is_that_of_the_next_window():
+    def make():
+        return Dataset.range(9).shuffle(9, seed=1).window(3, shift=2)
+
+    iterator = iter(make())
+    next(iterator)
+    again = iter(make())
+    again.restore(json.loads(json.dumps(iterator.state())))
+
+    assert [some(iter(window), 9) for window in iterator] == [some(iter(window), 9) for window in again]

@@ -119,6 +119,40 @@ def test_shuffled_file_names_are_shared_out_before_they_are_shuffled(files):
     assert sorted(f"{i}{j}".encode() for i in range(4) for j in range(2)) == sorted(seen[0] + seen[1])
 
 
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda names: names.take(3),
+        lambda names: names.skip(1),
+        lambda names: names.repeat(2),
+        lambda names: names.filter(lambda name: not name.item().endswith(b"0.txt")),
+        lambda names: names.shuffle(4, seed=2).take(2),
+        lambda names: names.batch(1).unbatch().skip(1),
+    ],
+)
+@pytest.mark.parametrize(
+    "read", [tf.data.TextLineDataset, lambda names: names.interleave(tf.data.TextLineDataset, cycle_length=2)]
+)
+def test_file_names_are_chosen_before_they_are_shared_out(choose, read, files):
+    def make():
+        return read(choose(Dataset.list_files(files[0].replace("0.txt", "*.txt"), shuffle=False)))
+
+    first, second = on_workers(lambda: make().batch(1))
+
+    assert sorted(plain(make())) == sorted(first + second)
+    assert first
+    assert second
+
+
+def test_chosen_names_are_the_same_on_all_workers_without_a_seed_too(files):
+    pattern = files[0].replace("0.txt", "*.txt")
+    first, second = on_workers(lambda: tf.data.TextLineDataset(Dataset.list_files(pattern).take(2)).batch(2))
+
+    assert (2, 2, 4) == (len(first), len(second), len({*first, *second}))
+    with pytest.raises(ValueError, match="1 files for 2 workers"):
+        on_workers(lambda: tf.data.TextLineDataset(Dataset.list_files(pattern).take(1)).batch(2))
+
+
 @pytest.mark.parametrize("seed", [1, None])
 def test_workers_that_share_out_shuffled_elements_shuffle_alike(seed):
     shared = with_policy(Dataset.range(8).shuffle(8, seed=seed).batch(2), Policy.DATA)
