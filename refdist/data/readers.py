@@ -19,6 +19,7 @@ from refdist.spec import TensorSpec
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
+_DAMAGES = (EOFError, zlib.error, gzip.BadGzipFile)  # of compressed files
 
 
 class Reader(Stage):
@@ -52,7 +53,7 @@ class Reader(Stage):
                 raise IsADirectoryError(
                     f"{name!r} is a folder; expected a file to read. List its files with tf.data.Dataset.list_files()."
                 ) from error
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            except _DAMAGES as error:
                 raise DataLossError(
                     f"The file {name!r} is damaged ({error}); expected a complete file compressed with "
                     f"{self._compression or 'nothing'}. Write it again, or correct compression_type."
@@ -92,20 +93,34 @@ def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
 def _records(file: BinaryIO, name: str) -> Iterator[bytes]:
     """The records that `tf.io.TFRecordWriter` wrote, each with its checksums verified."""
     offset = 0
-    while header := file.read(_HEADER.size):
-        if len(header) < _HEADER.size:
-            raise _lost(name, offset, "its header is cut off")
-        length, checksum = _HEADER.unpack(header)
-        if masked_checksum(header[:8]) != checksum:
-            raise _lost(name, offset, "the checksum of its length is wrong")
-        data = _exactly(file, length)
-        footer = file.read(_FOOTER.size)
-        if len(data) < length or len(footer) < _FOOTER.size:
-            raise _lost(name, offset, f"of {length} bytes only {len(data)} are there")
-        if masked_checksum(data) != _FOOTER.unpack(footer)[0]:
-            raise _lost(name, offset, "the checksum of its data is wrong")
-        offset += _HEADER.size + length + _FOOTER.size
+    while True:
+        try:
+            data = _record(file, name, offset)
+        except _DAMAGES as error:
+            raise _lost(f"the content of {name!r}", offset, str(error)) from error
+        if data is None:
+            return
+        offset += _HEADER.size + len(data) + _FOOTER.size
         yield data
+
+
+def _record(file: BinaryIO, name: str, offset: int) -> bytes | None:
+    """The next record; None at the end of the file."""
+    header = file.read(_HEADER.size)
+    if not header:
+        return None
+    if len(header) < _HEADER.size:
+        raise _lost(repr(name), offset, "its header is cut off")
+    length, checksum = _HEADER.unpack(header)
+    if masked_checksum(header[:8]) != checksum:
+        raise _lost(repr(name), offset, "the checksum of its length is wrong")
+    data = _exactly(file, length)
+    footer = file.read(_FOOTER.size)
+    if len(data) < length or len(footer) < _FOOTER.size:
+        raise _lost(repr(name), offset, f"of {length} bytes only {len(data)} are there")
+    if masked_checksum(data) != _FOOTER.unpack(footer)[0]:
+        raise _lost(repr(name), offset, "the checksum of its data is wrong")
+    return data
 
 
 def _exactly(file: BinaryIO, length: int) -> bytes:
@@ -179,8 +194,8 @@ class _Inflated(io.RawIOBase):
         super().close()
 
 
-def _lost(name: str, offset: int, why: str) -> DataLossError:
+def _lost(where: str, offset: int, why: str) -> DataLossError:
     return DataLossError(
-        f"The record at byte {offset} of {name!r} is damaged: {why}; expected a complete record. The records before it were "
-        f"delivered; write the file again."
+        f"The record at byte {offset} of {where} is damaged: {why}; expected a complete record. The records before it were "
+        f"delivered; write the file again, or correct compression_type."
     )
