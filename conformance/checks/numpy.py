@@ -118,6 +118,14 @@ def the_data_are_no_constant_of_the_graph(world: World) -> None:
 
 @check("NUMPY-09", needs=("data",))
 def the_data_are_copied_at_the_call(world: World) -> None:
+    def program(strategy: Any, _: int) -> Any:
+        array = np.arange(4, dtype=np.int32)
+        dataset = strategy.experimental_make_numpy_dataset(array)
+        array[:] = -1
+        return [int(element) for element in _elements(world, dataset)]
+
+    for index, seen in enumerate(world.on_two_workers(program)):
+        world.equal([0, 1, 2, 3], seen, f"what worker {index} has of the data")
     for strategy in world.each():
         array, table = np.arange(4, dtype=np.int32), np.arange(8, dtype=np.float32).reshape(4, 2)
         expected = [(index, [2.0 * index, 2.0 * index + 1]) for index in range(4)]

@@ -57,7 +57,7 @@ FEATURES_BUILT = frozenset(
 INSTALLABLE = MappingProxyType({"keras": "pip install 'refdist[keras]'"})
 """How to get the features that refdist has with further packages only."""
 
-KINDS_BUILT = LOCAL_KINDS | {"TPU", "ParameterServer"}
+KINDS_BUILT = LOCAL_KINDS | {"TPU", "ParameterServer", "MultiWorkerMirrored"}
 """The kinds of strategy that refdist has on all its backends, and that one program can use by itself."""
 
 
