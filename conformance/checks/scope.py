@@ -70,13 +70,25 @@ def the_scope_is_that_of_the_entering_thread(world: World) -> None:
     tf = world.tf
     default = tf.distribute.get_strategy()
     for strategy in world.each():
+        entered, found = threading.Event(), list[Any]()
+
+        def look(entered: threading.Event = entered, found: list[Any] = found) -> None:
+            entered.wait(timeout=10)
+            found.append((tf.distribute.get_strategy(), tf.Variable(1.0)))
+
+        earlier = threading.Thread(target=look)
+        earlier.start()
         with strategy.scope():
             own = tf.Variable(1.0)
-            current, other = run_in_thread(lambda: (tf.distribute.get_strategy(), tf.Variable(1.0)))
+            entered.set()
+            earlier.join()
+            run_in_thread(look)
 
         expect_homes(world, strategy, own)
-        world.same(default, current, "the strategy that another thread sees")
-        expect_plain(world, strategy, other)
+        world.equal(2, len(found), "threads that have looked")
+        for current, other in found:
+            world.same(default, current, "the strategy that another thread sees")
+            expect_plain(world, strategy, other)
 
 
 @check("SCOPE-06")
