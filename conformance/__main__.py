@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 
 from conformance.arguments import parser
-from conformance.implementations import UsageError
-from conformance.output import INTERRUPTED, USAGE, complain
+from conformance.implementations import BrokenModule, UsageError
+from conformance.output import BROKEN, INTERRUPTED, USAGE, complain
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,6 +17,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         complain(str(error))
         return USAGE
+    except BrokenModule as error:
+        complain(str(error))
+        return BROKEN
     except KeyboardInterrupt:
         return INTERRUPTED
 

@@ -115,7 +115,7 @@ class _Child:
             happened = f"was not ready after {START_SECONDS:g} s"
         raise SuiteError(
             f"the process that runs {name} {happened}; expected it to import and open the implementation. "
-            f"Mend the error that it printed:\n{self.last_words()}"
+            f"Mend the error that it printed:\n{self.last_words() or '(it printed nothing)'}"
         )
 
     def ask(self, case: Case, limit_seconds: float) -> dict[str, Any] | None:

@@ -1,9 +1,12 @@
 """What a check may touch: the documented namespace, strategies built by documented names, and expectations."""
 
+import os
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
+from unittest import mock
 
 import numpy.typing as npt
 
@@ -52,9 +55,24 @@ class World(Expectations):
         """
         wanted = kinds or self.behavior.applies_to
         possible = [kind for kind in wanted if kind in self._kinds()]
-        if not possible:
+        alone = self._implementation.machine is not None and MULTI_WORKER in self._implementation.kinds.intersection(
+            wanted
+        )
+        if not possible and not alone:
             raise Unsupported(f"has no strategy of kind {', '.join(wanted)} that can be built here")
-        return map(self.strategy, possible)
+        return chain(map(self.strategy, possible), self._alone() if alone else ())
+
+    def _alone(self) -> Iterator[Any]:
+        """Build a multi-worker strategy that is its only worker.
+
+        Its replicas are all GPUs of the machine, so while it is in use the machine has no others.
+        """
+        with self.machine(gpus=self.replicas):
+            self.built = f"{MULTI_WORKER} with one worker and {self.replicas} replica{'s' * (self.replicas > 1)}"
+            with mock.patch.dict(os.environ):
+                os.environ.pop("TF_CONFIG", None)
+                strategy = self.tf.distribute.MultiWorkerMirroredStrategy()
+            yield strategy
 
     def names(self, count: int | None = None) -> list[str]:
         """Return device names for replicas: GPUs where the machine has any, else CPUs."""
@@ -135,6 +153,18 @@ class World(Expectations):
         make = build or self.tf.distribute.MultiWorkerMirroredStrategy
         return self._implementation.workers(count, replicas, lambda index: program(make(), index))
 
+    def on_two_workers(self, program: Callable[[Any, int], Any]) -> list[Any]:
+        """Run a program on two workers as `workers` does; where that cannot be done, return nothing.
+
+        It is for what a check adds to a strategy of one worker, and comes first: what has computed may not fork any more.
+        """
+        if "multi_worker" not in self._implementation.features:
+            return []
+        try:
+            return self.workers(2, program, replicas=self.replicas)
+        except Unsupported:
+            return []
+
     def stages(self, distributed: Any) -> list[str]:
         """Return what was done to a dataset to distribute it, such as ["rebatch", "prefetch(2)"], where that is known."""
         if self._implementation.stages is None:
@@ -187,6 +217,9 @@ class World(Expectations):
             raise Unsupported(f"needs {count} TPU cores, and there are {self._tpus}")
         return [f"TPU:{index}" for index in range(count)]
 
+
+MULTI_WORKER = "MultiWorkerMirrored"
+"""The kind that cannot be built for any devices: it takes those of its machine."""
 
 COMPUTATION_SHAPES = {1: (1, 1, 1, 1), 2: (1, 1, 1, 2), 4: (1, 1, 2, 2), 8: (1, 2, 2, 2)}
 """The block of cores that has so many logical devices."""

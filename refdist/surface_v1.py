@@ -14,6 +14,7 @@ from refdist.extended import StrategyExtended
 from refdist.input_iterator import ConfigProto, InputIterator
 from refdist.options import InputContext
 from refdist.plan import Placement
+from refdist.stage import GRAPH
 from refdist.strategies.central_storage import central_storage_plan
 from refdist.strategies.mirrored import mirrored_plan
 from refdist.strategies.multi_worker_mirrored import multi_worker_plan
@@ -33,8 +34,12 @@ class StrategyV1(StrategyBase):
         return self._reduce(reduce_op, value, axis)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Dataset:
-        """Make a dataset of the rows of arrays; a session has a meaning in graphs only, of which there are none here."""
-        return Dataset.from_tensor_slices(numpy_input)
+        """Make a dataset of the rows of arrays; while a graph is built, a session that is given loads them."""
+        graph = GRAPH.get()
+        if graph is None or session is None:
+            return Dataset.from_tensor_slices(numpy_input)
+        # The arrays are not among the arguments of the call, because they are to be no part of the graph.
+        return session.run(graph.add("numpy_dataset", lambda: Dataset.from_tensor_slices(numpy_input)))
 
     def make_dataset_iterator(self, dataset: Any) -> InputIterator:
         """Divide the batches of a dataset evenly among the replicas.

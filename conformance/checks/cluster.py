@@ -161,6 +161,12 @@ def the_resolver_tells_cluster_task_type_and_task_id(world: World) -> None:
     with_chief = {"chief": ["localhost:12345"], "worker": ["localhost:23456", "localhost:34567"]}
     for job, index in (("chief", 0), ("worker", 0), ("worker", 1)):
         _expect_task(world, _simple_resolver(world, with_chief, job, index), with_chief, job, index)
+    for strategy in world.each("TPU") if world.has("TPU") else ():
+        found = strategy.cluster_resolver
+        addresses = found.cluster_spec().as_dict()[found.task_type]
+        world.true(
+            found.task_id in range(len(addresses)), f"task {found.task_id} of {addresses}, for the cores of a TPU"
+        )
 
 
 def _multi_worker_kinds(world: World) -> list[Any]:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from conformance.checks import check
+from conformance.checks.notices import notices
 from conformance.world import World
 
 
@@ -55,6 +56,8 @@ def options_may_be_given_and_their_default_changes_nothing(world: World) -> None
 
 @check("DATAFN-05", needs=("data",))
 def the_function_is_called_once_on_a_worker(world: World) -> None:
+    for index, contexts in enumerate(world.on_two_workers(partial(_told, world))):
+        world.equal([index], [id for _, id, _ in contexts], f"the pipelines for which worker {index} calls dataset_fn")
     for strategy in world.each():
         contexts: list[Any] = []
         made = distribute(strategy, partial(_noting, world, strategy, contexts))
@@ -119,6 +122,15 @@ def the_function_maps_an_input_context_to_a_dataset(world: World) -> None:
 
 @check("DATAFN-09", needs=("data",))
 def batches_are_handed_over_as_they_are(world: World) -> None:
+    def program(strategy: Any, _: int) -> Any:
+        own = world.tf.data.Dataset.range(6 * world.replicas).batch(3)
+        with notices() as heard:
+            seen = steps_of(world, strategy, distribute(strategy, lambda _: own))
+        return seen, [text for text in heard if "shard" in text.lower()]
+
+    for index, (seen, heard) in enumerate(world.on_two_workers(program)):
+        world.equal(dealt(6 * world.replicas, 3, world.replicas), seen, f"worker {index} sees everything")
+        world.equal([], heard, f"what worker {index} says about sharding")
     for strategy in world.each():
         count = strategy.num_replicas_in_sync
         numbers = world.tf.data.Dataset.range(6 * count)
@@ -150,6 +162,10 @@ def datasets_of_the_function_have_the_batch_size_of_one_replica(world: World) ->
 
 @check("DATAFN-11", needs=("data",))
 def the_batch_size_of_a_replica_is_the_global_one_divided(world: World) -> None:
+    for index, ((_, _, size),) in enumerate(world.on_two_workers(partial(_told, world))):
+        world.equal(
+            4, size, f"the batch size of a replica on worker {index}: the replicas of both share the global one"
+        )
     for strategy in world.each():
         count = strategy.num_replicas_in_sync
         context = _context(world, strategy)
@@ -161,7 +177,9 @@ def the_batch_size_of_a_replica_is_the_global_one_divided(world: World) -> None:
 
 
 @check("DATAFN-12", needs=("data",))
-def there_is_one_input_pipeline_on_one_worker(world: World) -> None:
+def there_is_one_input_pipeline_on_each_worker(world: World) -> None:
+    for index, ((pipelines, _, _),) in enumerate(world.on_two_workers(partial(_told, world))):
+        world.equal(2, pipelines, f"the pipelines of two workers, as worker {index} is told")
     for strategy in world.each():
         world.equal(1, _context(world, strategy).num_input_pipelines)
 
@@ -173,7 +191,9 @@ def there_is_one_input_pipeline_on_one_worker(world: World) -> None:
 
 
 @check("DATAFN-13", needs=("data",))
-def the_only_input_pipeline_has_the_id_zero(world: World) -> None:
+def input_pipelines_are_counted_from_zero(world: World) -> None:
+    for index, ((_, id, _),) in enumerate(world.on_two_workers(partial(_told, world))):
+        world.equal(index, id, f"the id of the pipeline of worker {index}")
     for strategy in world.each():
         context = _context(world, strategy)
         world.equal(0, context.input_pipeline_id)
@@ -285,6 +305,19 @@ def _context(world: World, strategy: Any) -> Any:
     contexts: list[Any] = []
     steps_of(world, strategy, distribute(strategy, partial(_noting, world, strategy, contexts)))
     return contexts[0]
+
+
+def _told(world: World, strategy: Any, _: int) -> list[tuple[int, int, int]]:
+    """Return what the contexts of all calls of a dataset function tell: pipelines, id, and size of a replica's batch."""
+    contexts: list[Any] = []
+    made = distribute(strategy, partial(_noting, world, strategy, contexts))
+    for _ in range(2):
+        steps_of(world, strategy, made)
+    size = 4 * strategy.num_replicas_in_sync
+    return [
+        (context.num_input_pipelines, context.input_pipeline_id, context.get_per_replica_batch_size(size))
+        for context in contexts
+    ]
 
 
 def _examples(world: World, context: Any) -> Any:

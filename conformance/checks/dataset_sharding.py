@@ -51,6 +51,10 @@ def each_worker_opens_its_own_files_only(world: World) -> None:
 
 @check("DATASET-16", replicas=(1, 2), needs=NEEDS)
 def fewer_files_than_workers_are_an_error_or_a_warning(world: World) -> None:
+    # With a file for each there is nothing to object to.
+    enough = [sorted(_joined(share)) for share in _shares(world, _reading(world, (8, 8)))]
+    world.equal([_records((8, 8))[:8], _records((8, 8))[8:]], sorted(enough), "one file for each worker")
+
     def program(strategy: Any, _: int) -> list[str]:
         with TemporaryDirectory() as folder:
             dataset = _reading(world, (8,))(folder)

@@ -62,8 +62,8 @@ def a_model_remembers_the_strategy_in_whose_scope_it_was_made(world: World) -> N
         functional = tf.keras.Model(given, tf.keras.layers.Dense(1)(given))
         return [Own(), functional, tf.keras.Sequential([tf.keras.layers.Dense(1)])]
 
-    default = tf.distribute.get_strategy()
     for strategy in world.each():
+        default = tf.distribute.get_strategy()
         with strategy.scope():
             inside = made()
         for model in inside:
@@ -126,6 +126,7 @@ def calling_a_model_neither_enters_its_scope_nor_distributes(world: World) -> No
 
         world.true(not isinstance(result, tf.distribute.DistributedValues), "the result is one tensor")
         world.equal([[3.0], [7.0]], result)
+        world.true(len(seen) > 0, "the layer is called")
         for current, crossed, _ in seen:
             world.same(default_of(world), current, "the current strategy during the call")
             world.equal(False, crossed, "cross-replica context during the call")
@@ -141,7 +142,7 @@ def metrics_accumulate_over_steps_and_replicas(world: World) -> None:
     for strategy in world.each():
         count = strategy.num_replicas_in_sync
         with strategy.scope():
-            mean = tf.keras.metrics.Mean()
+            mean, accuracy = tf.keras.metrics.Mean(), tf.keras.metrics.BinaryAccuracy()
         for step in (0, 1):
             values = [1.0 + 2.0 * (step * count + index) for index in range(count)]
             strategy.run(partial(updated, mean), args=(world.per_replica(strategy, values),))
@@ -150,6 +151,10 @@ def metrics_accumulate_over_steps_and_replicas(world: World) -> None:
         mean.reset_state()
         strategy.run(partial(updated, mean), args=(world.per_replica(strategy, [7.0] * count),))
         world.equal(7.0, mean.result(), "the mean after a reset")
+        guesses = [[1.0, 1.0], *[[1.0, 0.0]] * (count - 1)]
+        truth = world.per_replica(strategy, [[1.0, 0.0]] * count)
+        strategy.run(partial(updated, accuracy), args=(truth, world.per_replica(strategy, guesses)))
+        world.close(1.0 - 0.5 / count, accuracy.result(), "the accuracy of one wrong guess on the first replica")
 
 
 @check("KERAS-07", needs=("keras",))
@@ -176,9 +181,9 @@ def held(world: World, variable: Any) -> Any:
     return variable if isinstance(variable, world.tf.Variable) else variable.value
 
 
-def updated(metric: Any, value: Any) -> None:
-    """Let a metric take a value."""
-    metric.update_state(value)
+def updated(metric: Any, *values: Any) -> None:
+    """Let a metric take a value, or the truth and a guess."""
+    metric.update_state(*values)
 
 
 def toy_model(world: World, metrics: Any = None) -> Any:

@@ -26,12 +26,14 @@ def the_local_results_are_a_tuple(world: World) -> None:
 def the_local_results_can_be_used_as_a_list(world: World) -> None:
     for strategy in world.each():
         count = strategy.num_replicas_in_sync
-        for value in (world.per_replica(strategy, [5.0] * count), world.tf.constant(5.0)):
+        for size, value in ((count, world.per_replica(strategy, [5.0] * count)), (1, world.tf.constant(5.0))):
             result = strategy.experimental_local_results(value)
 
             # The summary says list and the section on what is returned says tuple: both are sequences.
             world.true(isinstance(result, Sequence), "a sequence")
-            world.equal([5.0] * len(result), [world.array(result[index]) for index in range(len(result))])
+            world.equal(size, len(result), "length of the sequence")
+            world.equal([5.0] * size, [world.array(result[index]) for index in range(size)])
+            world.equal([5.0] * size, [world.array(part) for part in result[::-1]], "a slice of the sequence")
 
 
 @check("LOCAL-03")
@@ -119,7 +121,7 @@ def a_variable_of_the_scope_gives_its_local_copies(world: World) -> None:
         copies = strategy.experimental_local_results(variable)
 
         # Mirrored variables have a copy for each replica, those of the other strategies one for all.
-        mirrored = world.is_a(strategy, "MirroredStrategy", "TPUStrategy")
+        mirrored = world.is_a(strategy, "MirroredStrategy", "MultiWorkerMirroredStrategy", "TPUStrategy")
         count = strategy.num_replicas_in_sync if mirrored else 1
         world.equal([[1.0, 2.0]] * count, world.locals(strategy, variable))
         world.true(all(isinstance(copy, tf.Variable) for copy in copies), "each copy is a variable")

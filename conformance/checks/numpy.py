@@ -28,8 +28,8 @@ def the_v1_method_takes_a_session_too(world: World) -> None:
         world.equal([1, 2], _elements(world, method(np.array([1, 2], np.int32), None)))
 
 
-@check("NUMPY-03", needs=("data",))
-def a_session_changes_nothing_in_eager_execution(world: World) -> None:
+@check("NUMPY-03", needs=("data", "v1_graph"))
+def a_session_loads_the_data_in_graphs_only(world: World) -> None:
     class Session:
         """What graph execution would use to load the data."""
 
@@ -47,6 +47,21 @@ def a_session_changes_nothing_in_eager_execution(world: World) -> None:
             world.equal(array, _elements(world, dataset), f"with session={given!r}")
 
         world.true(not session.used, "the session is not used")
+
+    runs: list[str] = []
+
+    class Recording(world.tf.compat.v1.Session):
+        """Notes that it is used."""
+
+        def run(self, *args: Any, **kwargs: Any) -> Any:
+            runs.append("run")
+            return super().run(*args, **kwargs)
+
+    for kind in world.behavior.applies_to:
+        runs.clear()
+        with world.tf.Graph().as_default() as graph, Recording(graph=graph) as recording:
+            world.strategy(kind).experimental_make_numpy_dataset(array, session=recording)
+            world.true(runs, "while a graph is built, the session that is given loads the data")
 
 
 @check("NUMPY-04", needs=("data",))
@@ -118,6 +133,14 @@ def the_data_are_no_constant_of_the_graph(world: World) -> None:
 
 @check("NUMPY-09", needs=("data",))
 def the_data_are_copied_at_the_call(world: World) -> None:
+    def program(strategy: Any, _: int) -> Any:
+        array = np.arange(4, dtype=np.int32)
+        dataset = strategy.experimental_make_numpy_dataset(array)
+        array[:] = -1
+        return [int(element) for element in _elements(world, dataset)]
+
+    for index, seen in enumerate(world.on_two_workers(program)):
+        world.equal([0, 1, 2, 3], seen, f"what worker {index} has of the data")
     for strategy in world.each():
         array, table = np.arange(4, dtype=np.int32), np.arange(8, dtype=np.float32).reshape(4, 2)
         expected = [(index, [2.0 * index, 2.0 * index + 1]) for index in range(4)]

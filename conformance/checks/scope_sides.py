@@ -25,7 +25,7 @@ def models_optimizers_and_metrics_made_in_scope_are_distributed(world: World) ->
             expect_plain(world, strategy, variable)
 
 
-@check("SCOPE-20")
+@check("SCOPE-20", needs=("function",))
 def weights_made_late_follow_the_scope_of_the_first_call(world: World) -> None:
     tf = world.tf
 
@@ -49,6 +49,30 @@ def weights_made_late_follow_the_scope_of_the_first_call(world: World) -> None:
 
         expect_homes(world, strategy, called_inside.weight)
         expect_plain(world, strategy, called_outside.weight)
+
+        # A function makes its variables when it is traced, so it is its first call that counts too.
+        with strategy.scope():
+            traced_outside, step_outside = traced_late(world)
+        traced_inside, step_inside = traced_late(world)
+        world.equal([6.0, 6.0], step_outside(tf.constant(2.0)))
+        with strategy.scope():
+            world.equal([6.0, 6.0], step_inside(tf.constant(2.0)))
+
+        expect_homes(world, strategy, traced_inside[0])
+        expect_plain(world, strategy, traced_outside[0])
+
+
+def traced_late(world: World) -> tuple[list[Any], Any]:
+    """Return a list, and a decorated function that puts a variable there when it is traced."""
+    made: list[Any] = []
+
+    @world.tf.function
+    def step(x: Any) -> Any:
+        if not made:
+            made.append(world.tf.Variable([3.0, 3.0]))
+        return x * made[0]
+
+    return made, step
 
 
 @check("SCOPE-21", needs=("checkpoint",))

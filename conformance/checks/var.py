@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from conformance.checks import check
+from conformance.checks.scope import expect_homes, is_default
 from conformance.world import World
 
 PLAIN_TEXT = "<tf.Variable 'Variable:0' shape=() dtype=float32, numpy=1.0>"
@@ -180,21 +181,13 @@ def guarded_creation_in_a_function_happens_once_and_prints_alike(world: World) -
 
 @check("VAR-12")
 def a_variable_made_in_a_replica_follows_the_strategy(world: World) -> None:
-    for strategy in world.each("Mirrored", "Mirrored.v1"):
+    for strategy in world.each():
         for variable in _made_in_replicas(world, strategy):
-            copies = strategy.experimental_local_results(variable)
-            world.equal("MirroredVariable", type(variable).__name__)
-            world.equal([world.full(name) for name in world.names()], [world.device(copy) for copy in copies])
-    for strategy in world.each("OneDevice", "OneDevice.v1"):
-        for variable in _made_in_replicas(world, strategy):
-            world.equal(world.full(world.names(1)[0]), world.device(variable))
-    for strategy in world.each("CentralStorage", "CentralStorage.v1"):
-        for variable in _made_in_replicas(world, strategy):
-            world.equal(1, len(strategy.experimental_local_results(variable)))
-            world.equal(world.full("CPU:0"), world.device(variable))
-    for strategy in world.each("Default"):
-        for variable in _made_in_replicas(world, strategy):
-            world.equal(type(world.tf.Variable(1.0)).__name__, type(variable).__name__)
+            expect_homes(world, strategy, variable)
+            if world.is_a(strategy, "MirroredStrategy"):
+                world.equal("MirroredVariable", type(variable).__name__)
+            if is_default(world, strategy):
+                world.equal(type(world.tf.Variable(1.0)).__name__, type(variable).__name__)
 
 
 @check("VAR-13")

@@ -8,7 +8,7 @@ from conformance import catalogue
 from conformance.catalogue import Behavior
 from conformance.checks import checks
 from conformance.faults import faults
-from conformance.implementations import UnknownName, find, origins
+from conformance.implementations import BrokenModule, UsageError, find, origins
 from conformance.output import nothing_selected, write
 from conformance.registry import Registered
 from conformance.selection import Selection, one
@@ -36,7 +36,7 @@ def _list_implementations() -> int:
     for name, origin in origins().items():
         try:
             features = "features: " + ", ".join(sorted(find(name).features))
-        except UnknownName as error:
+        except (UsageError, BrokenModule) as error:
             features = str(error)
         write(
             f"{name:<11} {origin}\n" + textwrap.fill(features, 78, initial_indent=" " * 12, subsequent_indent=" " * 12)

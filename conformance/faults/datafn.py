@@ -112,11 +112,17 @@ def the_context_is_of_another_class(plant: Plant) -> None:
 
 
 @fault("DATAFN-09")
-def batches_are_cut_to_a_multiple_of_the_replicas(plant: Plant) -> None:
-    def cut(hand: Hand) -> Hand:
-        return [part[: len(part) // len(hand) * len(hand)] if _size(part) > len(hand) else part for part in hand]
+def what_the_function_made_is_shared_out_over_the_workers(plant: Plant) -> None:
+    def wrapper(original: Callable[..., None]) -> Any:
+        def init(self: Dealing, dataset_fn: Any, placing: Any, share: Any) -> None:
+            def shard(context: InputContext) -> Any:
+                return dataset_fn(context).shard(context.num_input_pipelines, context.input_pipeline_id)
 
-    _change_hands(plant, cut)
+            original(self, shard, placing, share)
+
+        return init
+
+    plant.wrap(Dealing, "__init__", wrapper)
 
 
 @fault("DATAFN-10")
@@ -144,16 +150,16 @@ def an_inexact_batch_size_is_rounded_up(plant: Plant) -> None:
 
 
 @fault("DATAFN-12")
-def every_replica_counts_as_an_input_pipeline(plant: Plant) -> None:
-    plant.replace(distributed, "InputContext", lambda _, index, replicas: InputContext(replicas, index, replicas))
+def every_worker_takes_its_input_pipeline_for_the_only_one(plant: Plant) -> None:
+    plant.replace(distributed, "InputContext", lambda _, index, replicas: InputContext(1, 0, replicas))
 
 
 @fault("DATAFN-13")
-def input_pipelines_are_counted_from_one(plant: Plant) -> None:
+def all_workers_are_told_the_id_of_the_first(plant: Plant) -> None:
     plant.wrap(
         distributed,
         "InputContext",
-        lambda original: lambda pipelines, index, replicas: original(pipelines, index + 1, replicas),
+        lambda original: lambda pipelines, index, replicas: original(pipelines, 0, replicas),
     )
 
 

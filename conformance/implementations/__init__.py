@@ -1,13 +1,16 @@
 """The implementations that can be checked: how to open each, and what it has."""
 
 import importlib
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, cast
+
+from conformance.catalogue import KINDS, load
 
 LOCAL_KINDS = frozenset(
     {"Default", "OneDevice", "OneDevice.v1", "Mirrored", "Mirrored.v1", "CentralStorage", "CentralStorage.v1"}
@@ -54,7 +57,7 @@ FEATURES_BUILT = frozenset(
 INSTALLABLE = MappingProxyType({"keras": "pip install 'refdist[keras]'"})
 """How to get the features that refdist has with further packages only."""
 
-KINDS_BUILT = LOCAL_KINDS | {"TPU", "ParameterServer"}
+KINDS_BUILT = LOCAL_KINDS | {"TPU", "ParameterServer", "MultiWorkerMirrored"}
 """The kinds of strategy that refdist has on all its backends, and that one program can use by itself."""
 
 
@@ -138,6 +141,10 @@ class UnknownName(UsageError, LookupError):
     """There is no implementation, area or behavior of this name."""
 
 
+class BrokenModule(Exception):
+    """A module that was asked for exists, and fails while it is imported; the text says where."""
+
+
 NAMES = ("host", "simulator", "jax", "tensorflow")
 
 
@@ -163,7 +170,21 @@ def find(name: str) -> Implementation:
             f"got the implementation {name!r}; expected one of {', '.join(known)}, or package.module:object. "
             f"Correct the spelling, or install the package that has it."
         )
-    return replace(locate(known.get(name, name), Implementation), name=name)
+    found = replace(locate(known.get(name, name), Implementation), name=name)
+    _require_known(name, "kinds", found.kinds, KINDS)
+    _require_known(name, "features", found.features, FEATURES)
+    _require_known(name, "divergences", {case.partition("@")[0] for case in found.divergences}, load())
+    return found
+
+
+def _require_known(name: str, field: str, words: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a word that no check knows: what it stands for would silently never be checked."""
+    unknown = sorted(set(words) - set(known))
+    if unknown:
+        expected = "ids of behaviors" if field == "divergences" else f"words of {', '.join(sorted(known))}"
+        raise UsageError(
+            f"got {', '.join(map(repr, unknown))} among the {field} of {name}; expected {expected}. Correct the spelling."
+        )
 
 
 def locate(place: str, kind: type[Any]) -> Any:
@@ -175,6 +196,12 @@ def locate(place: str, kind: type[Any]) -> Any:
         raise UnknownName(
             f"got {place!r}, which cannot be imported ({error}); expected package.module:object. "
             f"Correct the spelling, or add the folder of the package to PYTHONPATH."
+        ) from error
+    except (Exception, SystemExit) as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        raise BrokenModule(
+            f"got {place!r}, whose module fails while it is imported ({type(error).__name__}: {error}, at "
+            f"{frame.filename}:{frame.lineno}); expected to find an object there. Mend the module."
         ) from error
     if not isinstance(found, kind):
         raise UnknownName(

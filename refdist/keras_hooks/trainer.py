@@ -3,6 +3,7 @@
 import functools
 import importlib
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,7 @@ def install() -> None:
     # Not of a class between, which Keras would take for a method of the user's own that it cannot call when it loads a model.
     _base.Trainer.compile = _in_scope("compile")
     _losses.reduce_values = _reducing(_losses.reduce_values)
+    _losses.reduce_weighted_values = _warning(_losses.reduce_weighted_values)
     for kind in (_optimizers.base_optimizer.BaseOptimizer, _optimizers.LossScaleOptimizer):
         kind.stateless_apply = _summing(kind.stateless_apply)
 
@@ -107,6 +109,28 @@ def _reducing(original: Callable[..., Any]) -> Callable[..., Any]:
         return loss / step.share if step is not None and step.share and reduction == "sum" else loss
 
     return reduce_values
+
+
+def _warning(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a mean tell if it is not over rows: what it divides by is in its own replica only, as with TensorFlow."""
+
+    @functools.wraps(original)
+    def reduce_weighted_values(
+        values: Any, sample_weight: Any = None, mask: Any = None, reduction: Any = "mean", **more: Any
+    ) -> Any:
+        by_weight = reduction == "mean_with_sample_weight" and sample_weight is not None
+        masked, step = mask is not None and reduction not in ("sum", "none", None), STEP.get()
+        if step is not None and 0 < step.share < 1 and (by_weight or masked):
+            what = f"A loss with {'a mask' if masked else 'weights'} and reduction={reduction!r}"
+            warnings.warn(
+                f"{what} is computed on several replicas; expected a mean over rows, as each replica divides by the sum of its "
+                f"own weights, and the result is the mean of theirs. For the numbers of one replica use reduction='sum' and divide "
+                f"in the loss.",
+                stacklevel=2,
+            )
+        return original(values, sample_weight, mask, reduction, **more)
+
+    return reduce_weighted_values
 
 
 def _summing(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ from conformance.report import Report
 
 RUN = ["run", "--impl", "tests.conformance.fake:fake", "--checks", "tests.conformance.fake:checks"]
 ROOT = pathlib.Path(__file__).parents[2]
+FOUND = "import dataclasses, tests.conformance.fake as fake; found = dataclasses.replace(fake.plain"
 
 
 @pytest.mark.parametrize(
@@ -239,6 +240,35 @@ def test_a_finding_of_deep_mode_shows_how_to_draw_the_same_values_again(capsys: 
     main([*RUN, "-k", "RUN-02", "--replicas", "1", "--mode", "deep", "--seed", "5"])
 
     assert "-k RUN-02 --replicas 1 --mode deep --seed 5\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("raise RuntimeError('no licence')", 3, "(RuntimeError: no licence, at "),
+        ("import sys; sys.exit(4)", 3, "(SystemExit: 4, at "),
+        ("found = (", 3, "(SyntaxError: "),
+        ("import no_such_module", 2, "cannot be imported (No module named 'no_such_module')"),
+        (f"{FOUND}, features=frozenset({{'cor'}}))", 2, "got 'cor' among the features of strange:found"),
+        (f"{FOUND}, kinds=frozenset({{'Mirored'}}))", 2, "got 'Mirored' among the kinds of strange:found"),
+        (f"{FOUND}, divergences={{'RUN-99@2': 'why'}})", 2, "got 'RUN-99' among the divergences of strange:found"),
+    ],
+)
+def test_a_module_that_fails_or_says_what_no_check_knows_is_refused(
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    code: int,
+    message: str,
+) -> None:
+    (tmp_path / "strange.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "strange", raising=False)
+
+    assert code == main(["run", "--impl", "strange:found", "-k", "RUN-01"])
+    assert message in capsys.readouterr().err
+    monkeypatch.delitem(sys.modules, "strange", raising=False)
 
 
 def test_implementations_of_installed_packages_are_found_by_name(

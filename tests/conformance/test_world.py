@@ -233,6 +233,35 @@ def test_each_of_given_kinds_leaves_out_those_that_are_not_there() -> None:
     assert ["v2"] == [strategy.flavor for strategy in make().each("TPU", "Mirrored")]
 
 
+def test_a_multi_worker_strategy_has_a_machine_with_its_replicas_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(
+        "TF_CONFIG", '{"cluster": {"worker": ["far:1", "away:1"]}, "task": {"type": "worker", "index": 1}}'
+    )
+    simulator = find("simulator")
+    world = World(simulator, simulator.open(), load()["SCOPE-09"], 3)
+
+    (strategy,) = world.each("MultiWorkerMirrored")
+    assert 3 == strategy.num_replicas_in_sync
+    assert "MultiWorkerMirrored with one worker and 3 replicas" == world.built
+    assert 8 == world.tf.distribute.MirroredStrategy().num_replicas_in_sync, "the machine of the others is back"
+    with pytest.raises(Unsupported):
+        World(replace(simulator, machine=None), world.tf, load()["SCOPE-09"], 3).each("MultiWorkerMirrored")
+
+
+def test_what_two_workers_add_is_left_out_where_there_cannot_be_two() -> None:
+    simulator = find("simulator")
+    worlds = [
+        World(implementation, simulator.open(), load()["DATAFN-05"], 1)
+        for implementation in (
+            simulator,
+            replace(simulator, workers=None),
+            replace(simulator, features=frozenset({"core"})),
+        )
+    ]
+
+    assert [[0, 1], [], []] == [world.on_two_workers(lambda _, index: index) for world in worlds]
+
+
 def test_each_is_unsupported_when_no_kind_remains() -> None:
     with pytest.raises(Unsupported, match="TPU"):
         make().each("TPU", "Strategy")
@@ -318,7 +347,8 @@ def test_a_tpu_strategy_is_built_where_there_are_cores_enough() -> None:
     with pytest.raises(Unsupported, match="needs 32 TPU cores"):
         world.tpu(replicas=4, logical=8)
     with world.machine(gpus=2):
-        assert ["MirroredStrategy"] * 2 == [type(one).__name__.removesuffix("V1") for one in world.each()]
+        names = [type(one).__name__.removesuffix("V1") for one in world.each()]
+        assert ["MirroredStrategy", "MirroredStrategy", "MultiWorkerMirroredStrategy"] == names
     with world.machine(tpus=2):
         assert 2 == world.strategy("TPU").num_replicas_in_sync
 

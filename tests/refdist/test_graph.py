@@ -74,6 +74,18 @@ def test_only_the_arguments_of_calls_are_part_of_the_graph(strategy):
     assert len(graph.as_graph_def().SerializeToString()) >= array.nbytes
 
 
+def test_a_session_that_is_given_loads_numpy_data(strategy):
+    array = np.arange(3)
+    with tf.Graph().as_default() as graph:
+        with tf.compat.v1.Session(graph=graph) as session:
+            dataset = strategy.experimental_make_numpy_dataset(array, session)
+        assert array.tobytes() not in graph.as_graph_def().SerializeToString()
+        with pytest.raises(RuntimeError, match="closed session"):
+            strategy.experimental_make_numpy_dataset(array, session)
+
+    assert [0, 1, 2] == [int(element) for element in dataset]
+
+
 def test_what_cannot_be_fetched_is_refused(strategy):
     with tf.Graph().as_default(), v1.Session() as session:
         result = strategy.run(lambda: tf.constant(1.0))

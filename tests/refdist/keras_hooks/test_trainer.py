@@ -81,6 +81,32 @@ def test_weights_of_rows_and_classes_count_as_on_one_device(strategy):
     np.testing.assert_allclose(fitted(made(strategy)), fitted(compiled()), rtol=1e-4)
 
 
+def masked(reduction):
+    embedding = tf.keras.layers.Embedding(5, 2, mask_zero=True, embeddings_initializer="ones")
+    model = tf.keras.Sequential([embedding, tf.keras.layers.Dense(1, kernel_initializer="ones")])
+    model.compile(optimizer=tf.keras.optimizers.SGD(0.01), loss=tf.keras.losses.MeanSquaredError(reduction=reduction))
+    return model
+
+
+def test_means_that_replicas_divide_by_themselves_are_told(strategy):
+    rows = np.array([[1, 2, 3], [1, 0, 0], [4, 4, 0], [2, 0, 0]])
+
+    def fitted(model):
+        model.fit(rows, rows[..., None] * 1.0, batch_size=4, shuffle=False, verbose=0)
+        return model.get_weights()[1]
+
+    with pytest.warns(UserWarning, match="a mask and reduction='sum_over_batch_size' is computed on several replicas"):
+        fitted(made(strategy, lambda: masked("sum_over_batch_size")))
+    by_weight = tf.keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
+    model = made(strategy, lambda: compiled(loss=by_weight))
+    with pytest.warns(UserWarning, match="weights and reduction='mean_with_sample_weight'"):
+        model.fit(INPUTS, TARGETS, sample_weight=np.arange(10.0), batch_size=4, verbose=0)
+
+    # On one replica there is nothing to tell, and sums are right on any number.
+    made(tf.distribute.OneDeviceStrategy("CPU:0"), lambda: fitted(masked("sum_over_batch_size")))
+    np.testing.assert_allclose(fitted(made(strategy, lambda: masked("sum"))), fitted(masked("sum")), rtol=1e-4)
+
+
 def test_datasets_and_nests_of_arrays_are_cut_too(strategy):
     def model():
         given = {name: tf.keras.Input((size,), name=name) for name, size in (("a", 1), ("b", 2))}
