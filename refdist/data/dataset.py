@@ -32,6 +32,11 @@ class Dataset:
         self.stage = stage
 
     @staticmethod
+    def of(stage: Stage) -> "Dataset":
+        """Make a dataset of a stage, whatever the constructor of the class takes."""
+        return Dataset(stage)
+
+    @staticmethod
     def from_tensors(tensors: Any, name: Any = None) -> "Dataset":
         """Make a dataset of one element."""
         return Dataset(sources.Tensors(tensors))
@@ -179,7 +184,7 @@ class Dataset:
         whole = _positive("window", "size", size)
         shift = whole if shift is None else _positive("window", "shift", shift)
         step = _positive("window", "stride", stride)
-        return Dataset(windows.Window(self.stage, Dataset, whole, shift, step, bool(drop_remainder)))
+        return Dataset(windows.Window(self.stage, Dataset.of, whole, shift, step, bool(drop_remainder)))
 
     def repeat(self, count: int | None = None, name: Any = None) -> "Dataset":
         """Deliver the elements so many times; without a count, or with -1, without end."""

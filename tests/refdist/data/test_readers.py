@@ -98,7 +98,7 @@ def test_a_cut_off_or_wrong_compression_is_named(tmp_path):
     path.write_bytes((FIXTURES / "gzip.tfrecord").read_bytes()[:-12])
     with pytest.raises(tf.errors.DataLossError, match="damaged"):
         read(tf.data.TFRecordDataset(str(path), compression_type="GZIP"))
-    with pytest.raises(tf.errors.DataLossError, match="gzipped file.*correct compression_type"):
+    with pytest.raises(tf.errors.DataLossError, match=r"gzipped file.*correct compression_type"):
         read(tf.data.TFRecordDataset(str(FIXTURES / "plain.tfrecord"), compression_type="GZIP"))
     with pytest.raises(ValueError, match="GZIP"):
         tf.data.TFRecordDataset(str(path), compression_type="RAR")
