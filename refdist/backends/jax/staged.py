@@ -150,6 +150,9 @@ class Compiler(abc.ABC):
         avals = [jax.ShapeDtypeStruct(shape, _narrowed(dtype)) for shape, dtype in specs]
         with self.placed():
             jaxpr = jax.make_jaxpr(flat, axis_env=axes)(*avals)
+        for const in jaxpr.consts:
+            if isinstance(const, Tracer):
+                lax.eq(const, const)  # a tensor of another trace, which has ended: JAX says where it was made
         varying, needless = varying_outputs(jaxpr.jaxpr, inputs)
         present = {id(atom) for eqn in jaxpr.jaxpr.eqns for atom in eqn.invars} | {id(v) for v in jaxpr.jaxpr.outvars}
         used = tuple(index for index, var in enumerate(jaxpr.jaxpr.invars) if id(var) in present)
