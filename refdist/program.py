@@ -27,8 +27,9 @@ _NUMBERS = (bool, int, float, complex, str, bytes)
 class _Output:
     """Where a leaf of the result comes from."""
 
-    def __init__(self, place: int, each: bool, spec: Any) -> None:
+    def __init__(self, place: int, each: bool, spec: Any, *, alone: bool = False) -> None:
         self.place, self.each, self.spec = place, each, spec
+        self.alone = alone  # the one component of a per-replica value of one replica
 
 
 class Program:
@@ -134,7 +135,8 @@ class Program:
             array = outputs[leaf.place]
             if leaf.each:
                 return PerReplica.of_whole(Whole(self._compiler, array, leaf.spec))
-            return self._compiler.lower(array)
+            tensor = self._compiler.lower(array)
+            return PerReplica([tensor]) if leaf.alone else tensor
         return inputs[leaf.place] if isinstance(leaf, Handed) else leaf
 
     def _require_equal(self, flags: Any) -> None:
@@ -264,7 +266,9 @@ def _outputs(stage: Tracing, result: Any) -> tuple[Any, list[Any], list[bool]]:
             if isinstance(leaf, Handed):
                 return leaf
             if stage.count == 1:
-                return one(returned(leaf.values[0]))
+                (value,) = leaf.values
+                found = one(returned(value))
+                return _Output(found.place, False, found.spec, alone=True) if type(found) is _Output else leaf
             if not isinstance(leaf, Local) and all(v is None or isinstance(v, (str, bytes)) for v in leaf.values):
                 return leaf
             twin = stage.extended(stage.strategy)
