@@ -115,8 +115,8 @@ class ReductionToOneDevice(CrossDeviceOps):
         return self.broadcast_implementation(total, targets)
 
 
-def devices_of(destinations: Any) -> tuple[Device, ...]:
-    """The devices that a destination stands for: a name, several names, or where a value lies."""
+def devices_of(destinations: Any, replica: int = 0) -> tuple[Device, ...]:
+    """The devices that a destination stands for: a name, several names, or where a value of a replica lies."""
     if type(destinations) is Device:
         return (destinations,)
     if _resolved(destinations):
@@ -125,13 +125,16 @@ def devices_of(destinations: Any) -> tuple[Device, ...]:
     if isinstance(destinations, str):
         return (resolve(destinations, backend.devices()),)
     if isinstance(destinations, DistributedValues):
-        return tuple(device for value in destinations.values for device in devices_of(value))
+        return tuple(device for r, value in enumerate(destinations.values) for device in devices_of(value, r))
     if isinstance(destinations, backend.tensor_type):
         return (backend.device_of(destinations),)
     if hasattr(destinations, "device") and hasattr(destinations, "assign"):
         return (Device(destinations.device),)
     if isinstance(destinations, (list, tuple)) and destinations:
         return tuple(device for name in destinations for device in devices_of(name))
+    if hasattr(destinations, "__array__"):
+        # An array of another library, such as numpy or JAX in the simulator, is where the replica is that has it.
+        return (context.get_strategy().extended.plan.devices[replica],)
     raise TypeError(
         f"The destination is {destinations!r}; expected a device name, a tensor, a variable or a per-replica value. "
         f"Pass the value itself to leave the result where it is."

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from refdist import context, nest
+from refdist import nest
 from refdist.lockstep import Meeting, require_same
 from refdist.policies import require_meant
 from refdist.trace import Local, UnevenReplicas
@@ -29,11 +29,7 @@ class EachReplica:
     def merged(self) -> Any:
         """What the replicas return, as code outside of them sees it; what they write is written."""
         compiler = self._stage.compiler
-        token = context.CREATIONS.set({})
-        try:
-            programs = [compiler.replica(functools.partial(self._traced, r), r) for r in range(self._count)]
-        finally:
-            context.CREATIONS.reset(token)
+        programs = [compiler.replica(functools.partial(self._traced, r), r) for r in range(self._count)]
         self._compare_meetings()
         columns: list[list[Any]] = []
         # What a replica was given, or has read from a variable, is its own, also where it has no other name than the others' own.

@@ -27,8 +27,9 @@ _NUMBERS = (bool, int, float, complex, str, bytes)
 class _Output:
     """Where a leaf of the result comes from."""
 
-    def __init__(self, place: int, each: bool, spec: Any) -> None:
+    def __init__(self, place: int, each: bool, spec: Any, *, alone: bool = False) -> None:
         self.place, self.each, self.spec = place, each, spec
+        self.alone = alone  # the one component of a per-replica value of one replica
 
 
 class Program:
@@ -135,7 +136,8 @@ class Program:
             array = outputs[leaf.place]
             if leaf.each:
                 return PerReplica.of_whole(Whole(self._compiler, array, leaf.spec))
-            return self._compiler.lower(array)
+            tensor = self._compiler.lower(array)
+            return PerReplica([tensor]) if leaf.alone else tensor
         return inputs[leaf.place] if isinstance(leaf, Handed) else leaf
 
     def _require_equal(self, flags: Any) -> None:
@@ -201,10 +203,8 @@ def traced(
     try:
         with compiler.widened(compiler.exact and wide):
             written = compiler.trace(body, specs, inputs)
-    except BaseException:
-        error = found.get("error")
-        if error is None:
-            raise
+    except BaseException as raised:
+        error = found.get("error", raised)
         explain(error, fn)
         _forget_frames(error)
         raise error from error.__cause__
@@ -267,7 +267,9 @@ def _outputs(stage: Tracing, result: Any) -> tuple[Any, list[Any], list[bool]]:
             if isinstance(leaf, Handed):
                 return leaf
             if stage.count == 1:
-                return one(returned(leaf.values[0]))
+                (value,) = leaf.values
+                found = one(returned(value))
+                return _Output(found.place, False, found.spec, alone=True) if type(found) is _Output else leaf
             if not isinstance(leaf, Local) and all(v is None or isinstance(v, (str, bytes)) for v in leaf.values):
                 return leaf
             twin = stage.extended(stage.strategy)
@@ -293,20 +295,37 @@ _ADVICE = (
     "the value of a tensor was asked for, which is not known before the program runs. Use jnp.where or lax.cond in place of `if`, "
     "lax.fori_loop in place of a loop over a tensor's value, and jax.numpy in place of numpy; or take @tf.function away"
 )
+_LEAKED = (
+    "it uses a tensor that another trace has left in a list, an attribute or the like, which has no value after that trace. "
+    "Return the tensor from the function that makes it, or keep it in a tf.Variable"
+)
+_NOWHERE = "its tensors are not on a device before the program runs. Use tf.device_name(tensor), or ask outside of the function"
 
 
 def explain(error: BaseException, fn: Callable[..., Any]) -> None:
     """Say where in the user's code a body could not be traced, and what to do."""
-    kinds = {kind.__name__ for kind in type(error).__mro__}
-    missing = isinstance(error, AttributeError) and "Tracer has no attribute" in str(error)  # such as .numpy()
-    if not isinstance(error, Exception) or not (missing or kinds & _UNTRACEABLE):
+    advice, name = _advice(error), getattr(fn, "__qualname__", repr(fn))
+    if advice is _LEAKED:
+        error.add_note(f"The function {name} could not be traced: {advice}.")  # JAX says where it was made
         return
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _users(frame.filename)]
-    if frames:
-        last, name = frames[-1], getattr(fn, "__qualname__", repr(fn))
+    if advice is not None and frames:
+        last = frames[-1]
         error.add_note(
-            f"The function {name} could not be traced at {last.filename}:{last.lineno}, in {last.name}: {_ADVICE}."
+            f"The function {name} could not be traced at {last.filename}:{last.lineno}, in {last.name}: {advice}."
         )
+
+
+def _advice(error: BaseException) -> str | None:
+    """What to do where an error comes of tensors that have no value yet, or no longer; None for every other error."""
+    kinds = {kind.__name__ for one in (error, error.__cause__) for kind in type(one).__mro__}
+    if "UnexpectedTracerError" in kinds:
+        return _LEAKED
+    # Some operations of Python and numpy have errors of their own, such as that of a missing .numpy(), or of a format.
+    named = isinstance(error, (AttributeError, TypeError)) and "Tracer" in str(error)
+    if named and getattr(error, "name", None) == "device":
+        return _NOWHERE
+    return _ADVICE if named or kinds & _UNTRACEABLE else None
 
 
 def _forget_frames(error: BaseException) -> None:

@@ -78,11 +78,15 @@ class StagedExtended(StrategyExtended):
         given = (tuple(args), dict(kwargs or {}))
         once = stage.once or self._count == 1
         local = nest.map_structure(lambda leaf: self._localised(leaf, once), given)
-        if once:
+        token = context.CREATIONS.set({})
+        try:
+            if not once:
+                return EachReplica(self, strategy, fn, local, self._count).merged()
             number = 0 if self._count == 1 else stage.compiler.index()
             result = self._body(strategy, fn, local, number)
             return nest.map_structure(lambda leaf: self._seen(leaf), result)
-        return EachReplica(self, strategy, fn, local, self._count).merged()
+        finally:
+            context.CREATIONS.reset(token)
 
     def _body(self, strategy: "StrategyBase", fn: Callable[..., Any], given: Any, number: Any) -> Any:
         frame = Frame(strategy, StagedContext(self.stage, strategy, number), context.creators())

@@ -183,18 +183,18 @@ class Strategy(StrategyBase):
 
     def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
         """Let operations on a tensor run on one logical device of the replica; for TPUStrategy only."""
-        return logical.assign(self._extended, tensor, logical_device_id)
+        return logical.assign(self.extended, tensor, logical_device_id)
 
     def experimental_replicate_to_logical_devices(self, tensor: Any) -> Any:
         """Let operations on a tensor run on all logical devices of the replica; for TPUStrategy only."""
-        return logical.replicate(self._extended, tensor)
+        return logical.replicate(self.extended, tensor)
 
     def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Any) -> Any:
         """Share operations on a tensor among the logical devices of the replica; for TPUStrategy only.
 
         It is cut along each dimension into so many pieces: [1, 2, 4, 1] makes eight, for eight logical devices.
         """
-        return logical.split(self._extended, tensor, partition_dimensions)
+        return logical.split(self.extended, tensor, partition_dimensions)
 
 
 class Scope:

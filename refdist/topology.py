@@ -136,9 +136,10 @@ class DeviceAssignment:
         mesh, footprint = topology.mesh_shape, shape * stride
         most = int(np.prod(mesh // footprint * stride))
         if not isinstance(num_replicas, int) or isinstance(num_replicas, bool) or not 1 <= num_replicas <= most:
+            fitting = f"1 to {most}" if most else "a smaller shape"
             raise ValueError(
                 f"DeviceAssignment.build() got num_replicas={num_replicas!r} of shape {shape.tolist()} and stride "
-                f"{stride.tolist()}; expected 1 to {most}, because no more fit into the mesh of shape {mesh.tolist()}. Ask for "
+                f"{stride.tolist()}; expected {fitting}, because no more fit into the mesh of shape {mesh.tolist()}. Ask for "
                 f"fewer replicas, for smaller ones, or for a larger mesh."
             )
         if topology.missing_devices.size:

@@ -250,3 +250,19 @@ def test_creators_are_called_from_the_inside_out():
 def test_a_creator_can_change_what_is_made():
     with tf.variable_creator_scope(lambda following, **kwargs: following(**{**kwargs, "name": "other"})):
         assert "other:0" == tf.Variable(1.0, name="mine").name
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_arrays_of_other_libraries_are_destinations_where_their_replica_is(count):
+    with tf.using("simulator", gpus=3):
+        strategy = tf.distribute.MirroredStrategy([f"GPU:{index}" for index in range(count)])
+
+    def body():
+        x = jax.numpy.ones([2])
+        merged = get_replica_context().merge_call(lambda s, y: s.extended.reduce_to("SUM", y, y), args=(x,))
+        return merged, tf.device_name(merged)
+
+    values, devices = strategy.run(body)
+
+    assert [[count] * 2] * count == [part.tolist() for part in strategy.experimental_local_results(values)]
+    assert list(strategy.extended.worker_devices) == list(strategy.experimental_local_results(devices))

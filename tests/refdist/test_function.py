@@ -11,7 +11,7 @@ import pytest
 
 import refdist as tf
 from tests.refdist import staging
-from tests.refdist.staging import COUNTS, MEAN, SUM, ctx, numbered, numbers
+from tests.refdist.staging import COUNTS, MEAN, ON_READ, SUM, ctx, numbered, numbers
 
 names, strategy = staging.names, staging.strategy  # fixtures
 
@@ -271,6 +271,14 @@ def test_empty_tensors_pass(strategy, shape):
     assert [shape] * 2 == [tuple(part.shape) for part in strategy.experimental_local_results(result)]
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_empty_tensors_are_gathered(strategy, axis):
+    result = strategy.run(tf.function(lambda x: ctx().all_gather(x, axis=axis)), args=(tf.zeros([2, 0]),))
+
+    shape = (4, 0) if axis == 0 else (2, 0)
+    assert [shape] * 2 == [tuple(part.shape) for part in strategy.experimental_local_results(result)]
+
+
 def test_a_body_without_results_runs(strategy):
     calls = []
 
@@ -342,6 +350,33 @@ def test_logical_devices_share_the_work_of_a_program(backend, shape, replicas, p
         text = step.experimental_get_compiler_ir(x)(stage="hlo")
         tiles = ",".join(map(str, partition))
         assert f"sharding={{devices=[{tiles}" in text
+
+
+@pytest.mark.parametrize(("shape", "replicas", "pieces"), [([1, 2, 2, 2], 1, 8), ([1, 1, 2, 2], 2, 4)])
+def test_logical_devices_share_constants_of_a_program(shape, replicas, pieces):
+    with tf.using("jax", cpus=8):
+        topology = tf.tpu.experimental.initialize_tpu_system()
+        assignment = tf.tpu.experimental.DeviceAssignment.build(topology, shape, num_replicas=replicas)
+        strategy = tf.distribute.TPUStrategy(experimental_device_assignment=assignment)
+        step = tf.function(
+            lambda: strategy.run(lambda: strategy.experimental_split_to_logical_devices(tf.range(8.0), [pieces]) * 10.0)
+        )
+
+        assert [[10.0 * number for number in range(8)]] * replicas == numbers(strategy, step())
+        assert f"sharding={{devices=[{pieces}" in step.experimental_get_compiler_ir()(stage="hlo")
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0)])
+def test_logical_devices_share_empty_tensors(shape):
+    with tf.using("jax", cpus=8):
+        topology = tf.tpu.experimental.initialize_tpu_system()
+        assignment = tf.tpu.experimental.DeviceAssignment.build(topology, [1, 1, 2, 2], num_replicas=2)
+        strategy = tf.distribute.TPUStrategy(experimental_device_assignment=assignment)
+        with strategy.scope():
+            own = tf.Variable(np.zeros(shape, np.float32), synchronization=ON_READ, aggregation=SUM)
+        result = strategy.run(tf.function(lambda x: own.assign_add(x) + 1.0), args=(tf.zeros(shape),))
+
+    assert [shape] * 2 == [tuple(part.shape) for part in strategy.experimental_local_results(result)]
 
 
 def test_a_program_can_be_read(strategy):

@@ -32,16 +32,33 @@ def test_errors_of_a_body_keep_their_line_and_name_the_replica(strategy):
         lambda x: [0, 1][x.astype(int)],
         lambda x: x.numpy(),
         lambda x: list(range(x.astype(int))),
+        lambda x: np.zeros(2).__setitem__(0, x),
+        lambda x: f"{x:.2f}",
     ],
-    ids=["if", "numpy", "float", "index", "numpy()", "range"],
+    ids=["if", "numpy", "float", "index", "numpy()", "range", "item", "format"],
 )
 def test_a_body_that_cannot_be_traced_says_where_and_what_to_do(names, body):
-    with pytest.raises(Exception, match=r"[Tt]rac") as caught:
+    with pytest.raises(Exception, match=r"[Tt]rac|setting an array element") as caught:
         tf.function(body)(tf.constant(1.0))
 
     (note,) = [note for note in caught.value.__notes__ if "could not be traced" in note]
     assert "test_program.py" in note
     assert "jax.numpy" in note
+
+
+def test_tensors_without_a_value_or_a_device_say_what_to_do(strategy):
+    kept = []
+    strategy.run(tf.function(lambda x: kept.append(x * 2)), args=(tf.constant(1.0),))
+
+    def leaked(x):
+        return x + kept[0]
+
+    for body, advice in [(leaked, "tf.Variable"), (lambda x: x.device, "tf.device_name")]:
+        with pytest.raises(Exception, match=r"[Tt]racer") as caught:
+            strategy.run(tf.function(body), args=(tf.constant(1.0),))
+        (note,) = [note for note in caught.value.__notes__ if "could not be traced" in note]
+        assert advice in note
+        assert "test_program.py" in note + str(caught.value)
 
 
 def test_replicas_that_do_not_meet_are_an_error_that_names_the_lines(strategy):

@@ -85,6 +85,22 @@ def test_a_function_under_a_transformation_of_jax_is_a_part_of_it(names):
     assert 9.0 == float(jax.jit(square)(3.0))
 
 
+def test_values_of_one_replica_stay_per_replica(names):
+    strategy = tf.distribute.MirroredStrategy(names[:1])
+    given = strategy.experimental_distribute_values_from_function(lambda context: tf.constant([1.0]))
+
+    @tf.function
+    def step(x):
+        made = strategy.experimental_distribute_values_from_function(lambda context: tf.constant([2.0]))
+        return x, made, strategy.run(lambda y, z: y + z, args=(x, made))
+
+    handed, made, total = step(given)
+
+    assert [[1.0]] == [part.tolist() for part in handed.values]
+    assert [[2.0]] == [part.tolist() for part in made.values]
+    assert [3.0] == total.tolist()
+
+
 def test_values_made_in_a_function_reach_their_replicas(strategy):
     @tf.function
     def step():

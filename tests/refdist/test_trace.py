@@ -82,6 +82,21 @@ def test_variables_are_made_on_the_first_call_only(strategy):
     assert 2 * 2 == len(calls)  # to make it, and to write the program
 
 
+def test_a_single_trace_for_all_replicas_makes_variables_too(strategy):
+    made = []
+
+    @tf.function(trace_once=True)
+    def step(x):
+        if not made:
+            made.extend(tf.Variable(start, aggregation=MEAN) for start in (1.0, 10.0))
+        return made[0].assign_add(x) + made[1]
+
+    results = [strategy.run(step, args=(tf.constant(2.0),)) for _ in range(2)]
+
+    assert [[13.0] * 2, [15.0] * 2] == [numbers(strategy, result) for result in results]
+    assert ["MirroredVariable"] * 2 == [type(variable).__name__ for variable in made]
+
+
 def test_a_variable_made_in_each_call_is_refused(names):
     @tf.function
     def wrong():

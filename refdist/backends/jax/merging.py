@@ -146,7 +146,7 @@ def _all_steps(programs: Sequence[Any]) -> list[list[Any]]:
         ):
             raise ValueError(
                 "The replicas have written programs that meet inside a jax transformation (such as lax.scan) in different ways; "
-                "expected the same steps there. Do what depends on the replica outside of it."
+                "expected the same steps there. Do what depends on the replica outside of it, or use tf.function(trace_once=True)."
             )
         columns = zip(*[[_read(env, a) for a in eqn.invars] for env, eqn in zip(envs, met, strict=True)], strict=True)
         outs = bound(first, [_own(list(column)) for column in columns])

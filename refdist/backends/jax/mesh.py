@@ -11,7 +11,7 @@ from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from refdist.backends.jax.layout import constrained, manual, mesh_of
 from refdist.backends.jax.merging import AXIS
-from refdist.backends.jax.staged import Compiler, Traced
+from refdist.backends.jax.staged import Compiler, Traced, of_the_trace
 from refdist.device import PLACEMENT, Device
 
 
@@ -39,7 +39,7 @@ class MeshCompiler(Compiler):
         self._waits = self.count * self._logical > 1 and self._places[0].platform == "cpu"
 
     def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
-        return tensor if len(devices) == 1 else constrained(tensor, len(devices), partition)
+        return tensor if len(devices) == 1 else constrained(of_the_trace(tensor), len(devices), partition)
 
     def placed(self) -> AbstractContextManager[Any]:
         return manual(self._mesh) if self._logical > 1 else contextlib.nullcontext()
@@ -87,8 +87,8 @@ class MeshCompiler(Compiler):
             return self.lift(tensors[0])
         shape = tuple(np.shape(tensors[0]))
         if self._logical > 1:
-            whole = np.stack([np.asarray(t) for t in tensors])
-            return jax.device_put(whole.reshape((-1, *shape[1:])) if shape else whole, self._each)
+            join = np.concatenate if shape else np.stack
+            return jax.device_put(join([np.asarray(t) for t in tensors]), self._each)
         placed = [jax.device_put(t, place) for t, place in zip(tensors, self._places, strict=True)]
         if not shape:
             return jax.make_array_from_single_device_arrays(

@@ -59,19 +59,23 @@ class Compiler(abc.ABC):
 
     def combine(self, op: ReduceOp, tensor: jax.Array) -> jax.Array:
         """Combine the tensors of all replicas."""
-        total = tensor if self.count == 1 else lax.psum(_of_the_trace(tensor), AXIS)
+        total = tensor if self.count == 1 else lax.psum(of_the_trace(tensor), AXIS)
         return total if op is ReduceOp.SUM else averaged(total, self.count)
 
     def join(self, tensor: jax.Array, axis: int) -> jax.Array:
         """Join the tensors of all replicas along an axis."""
         axis = axis % tensor.ndim
-        return tensor if self.count == 1 else lax.all_gather(_of_the_trace(tensor), AXIS, axis=axis, tiled=True)
+        if self.count == 1:
+            return tensor
+        if not tensor.shape[axis]:
+            return jnp.concatenate([tensor] * self.count, axis=axis)  # XLA gathers along something only
+        return lax.all_gather(of_the_trace(tensor), AXIS, axis=axis, tiled=True)
 
     def everyones(self, tensor: jax.Array) -> list[jax.Array]:
         """The tensors of all replicas."""
         if self.count == 1:
             return [tensor]
-        gathered = lax.all_gather(_of_the_trace(tensor), AXIS)
+        gathered = lax.all_gather(of_the_trace(tensor), AXIS)
         return [gathered[index] for index in range(self.count)]
 
     def own(self, tensors: Sequence[Any]) -> Any:
@@ -150,6 +154,9 @@ class Compiler(abc.ABC):
         avals = [jax.ShapeDtypeStruct(shape, _narrowed(dtype)) for shape, dtype in specs]
         with self.placed():
             jaxpr = jax.make_jaxpr(flat, axis_env=axes)(*avals)
+        for const in jaxpr.consts:
+            if isinstance(const, Tracer):
+                lax.eq(const, const)  # a tensor of another trace, which has ended: JAX says where it was made
         varying, needless = varying_outputs(jaxpr.jaxpr, inputs)
         present = {id(atom) for eqn in jaxpr.jaxpr.eqns for atom in eqn.invars} | {id(v) for v in jaxpr.jaxpr.outvars}
         used = tuple(index for index, var in enumerate(jaxpr.jaxpr.invars) if id(var) in present)
@@ -274,7 +281,7 @@ class BatchCompiler(Compiler):
         return [self.real.claimed(tensor) for tensor in labelled(host, homes)]
 
 
-def _of_the_trace(tensor: Any) -> jax.Array:
+def of_the_trace(tensor: Any) -> jax.Array:
     """A tensor that is part of the program: JAX takes a constant for equal on all replicas, and does not ask the others."""
     return tensor if isinstance(tensor, Tracer) else jnp.array(tensor, copy=True)
 
