@@ -54,6 +54,10 @@ class Backend(Protocol):
         """Let devices do in a block what the first of them does; a tensor that is given to them is brought to all first."""
         ...
 
+    def step(self, devices: Sequence[Device]) -> AbstractContextManager[Any]:
+        """Surround one run of a function on replicas, which are on these devices."""
+        ...
+
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         """Combine tensors of one shape and dtype, in their order, and leave the result on each destination."""
         ...

@@ -93,12 +93,13 @@ class StrategyExtended:
             return self._owned(_called(fn, positional, named), devices[index])
 
         if count == 1:
-            with context.entered_replica(frames[0], devices[0]), self.backend.on(devices[0]):
+            entered = context.entered_replica(frames[0], devices[0])
+            with self.backend.step(devices), entered, self.backend.on(devices[0]):
                 positional, named = given.of(0)
                 return self._owned(fn(*positional, **named), devices[0])
         token = context.CREATIONS.set({})
         try:
-            with fewer_collections(count) if count >= MANY else _NOTHING:
+            with self.backend.step(devices), fewer_collections(count) if count >= MANY else _NOTHING:
                 results = play(
                     count,
                     body,

@@ -1,12 +1,13 @@
 """Virtual devices in one process, with exact numerics: choose them with `refdist.use("simulator", gpus=8)`."""
 
 from simulator import presets
-from simulator.controls import busy, ledger, memory_report, now, overlap, report, trace
+from simulator.controls import busy, ledger, memory_report, now, overlap, report, step_report, steps, trace
 from simulator.folding import fold
 from simulator.ledger import Delivery, Ledger
 from simulator.memory import OutOfMemory
 from simulator.prediction import Prediction, predict_all_reduce
 from simulator.recording import trace_all_reduce
+from simulator.steps import Step
 from simulator.topology import Cluster, DeviceKind, Links
 from simulator.traces import Arrow, Span, Trace
 
@@ -20,6 +21,7 @@ __all__ = [
     "OutOfMemory",
     "Prediction",
     "Span",
+    "Step",
     "Trace",
     "busy",
     "fold",
@@ -30,6 +32,8 @@ __all__ = [
     "predict_all_reduce",
     "presets",
     "report",
+    "step_report",
+    "steps",
     "trace",
     "trace_all_reduce",
 ]

@@ -7,7 +7,7 @@ import importlib
 import math
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from itertools import product
@@ -26,10 +26,11 @@ from simulator.clock import Clock
 from simulator.folding import fold
 from simulator.memory import Memory
 from simulator.prediction import IN_SWITCH, predict_all_reduce
+from simulator.programs import ChargedProgram
 from simulator.schedules import ALGORITHMS, Schedule, all_gather, all_to_one, broadcast, point_to_point, schedule_of
 from simulator.timed import TimedTensor, ready_of
 from simulator.topology import Cluster
-from simulator.values import value_on
+from simulator.values import accumulation, is_float, value_on
 
 
 class SimulatorBackend(HostBackend):
@@ -68,7 +69,7 @@ class SimulatorBackend(HostBackend):
         super().__init__(**counts)
         self.clock: Clock | None = None
         self.memory: Memory | None = None  # where the devices of the cluster have an end to theirs
-        self._algorithm, self._accumulate = algorithm, _accumulation(accumulate)
+        self._algorithm, self._accumulate = algorithm, accumulation(accumulate)
         self._share: range | None = None  # the places of this worker's devices, where several workers share the cluster
         self._told: dict[int, Any] = {}  # when exchanges of all workers are over, as the first worker tells the others
         self._heard = 0  # how many of these this worker knows of
@@ -144,7 +145,7 @@ class SimulatorBackend(HostBackend):
         around = _ALIKE.get()
         if around is not None and around.devices[0] == devices[0]:
             devices = around.devices  # what the first gets is for all of those
-        places = [self._places[device] for device in devices if device in self._places]
+        places = self.places_of(devices)
         source = self.device_of(given) if isinstance(given, Tensor) else devices[0]
         ready = self._brought(given, source, places) if isinstance(given, Tensor) else 0.0
         token = _ALIKE.set(_Alike(devices, places, source, ready))
@@ -184,7 +185,7 @@ class SimulatorBackend(HostBackend):
         size, root = tensors[0].nbytes, self.place_of(destinations[0])
         for_all = len(destinations) > 1 or self._beyond(places) or _for_several(destinations[0])
         kind = "all_reduce" if for_all else "all_to_one"
-        schedule = self._schedule(kind, size, places, algorithm)
+        schedule = self.schedule(kind, size, places, algorithm)
         if schedule is None:
             total = self.fold(tensors)
         else:
@@ -194,7 +195,7 @@ class SimulatorBackend(HostBackend):
                 places = [root, *places[:first], *places[first + 1 :]]
                 tensors = [tensors[first], *tensors[:first], *tensors[first + 1 :]]
             total = value_on(schedule, [np.asarray(one) for one in tensors], accumulate=self._precision(tensors[0]))
-        done = self._exchange(schedule, size, places)
+        done = self.exchange(schedule, size, places)
         if kind == "all_to_one" and root is not None and root not in places:
             done = self.clock.collective(_POINT_TO_POINT, [places[0], root], size)
         result = mean(total, len(tensors)) if op is ReduceOp.MEAN else total
@@ -204,7 +205,7 @@ class SimulatorBackend(HostBackend):
         results = [self._timed(tensor) for tensor in super().gather(tensors, axis, destinations)]
         places = self._on_cluster(tensors)
         if places is not None:
-            done = self._exchange(all_gather(len(places)), sum(tensor.nbytes for tensor in tensors), places)
+            done = self.exchange(all_gather(len(places)), sum(tensor.nbytes for tensor in tensors), places)
             return self._ready(results, done)
         return results
 
@@ -225,6 +226,10 @@ class SimulatorBackend(HostBackend):
         """Where a device is in the cluster; None where it is not in it."""
         return self._places.get(device) if self.clock is not None and device is not None else None
 
+    def places_of(self, devices: Sequence[Device]) -> list[int]:
+        """Where those of some devices are that are in the cluster."""
+        return [] if self.clock is None else [self._places[device] for device in devices if device in self._places]
+
     def await_tensors(self, inputs: Sequence[Any], device: Device | None) -> None:
         """Let a device wait for what exchanges in the background bring it."""
         until, alike = max(map(ready_of, inputs), default=0.0), _ALIKE.get()
@@ -244,50 +249,21 @@ class SimulatorBackend(HostBackend):
     def charge_program(
         self, devices: Sequence[Device], cost: Any, algorithm: str
     ) -> Callable[..., AbstractContextManager[Any]] | None:
-        """What surrounds each run of a compiled program: it needs room, and moves the clocks on, step by step."""
-        clock = self.clock
-        places = [self._places[device] for device in devices if device in self._places] if clock is not None else []
-        if clock is None or len(places) != len(devices):
+        """What surrounds each run of a compiled program; None where it takes no time."""
+        places = self.places_of(devices)
+        if self.clock is None or len(places) != len(devices):
             return None
-        steps = cost.steps
-        gathered = {"all_gather": len(places)}
-        sizes = [step.size_bytes * gathered.get(step.kind, 1) for step in steps]
-        schedules = [
-            None if step.kind == "compute" else self._schedule(step.kind, size, places, algorithm)
-            for step, size in zip(steps, sizes, strict=True)
-        ]
+        return ChargedProgram(self, self.clock, places, cost, algorithm)
 
-        def advance() -> None:
-            start = clock.time[places].copy()
-            ends: list[Any] = []  # when each step is over on each device
-            for step, size, schedule in zip(steps, sizes, schedules, strict=True):
-                ready = np.maximum.reduce([start, *(ends[index] for index in step.needs)])
-                if step.kind == "compute":
-                    if clock.overlaps:
-                        clock.wait(places, ready)
-                    clock.work(places, clock.roofline(step.flops, size), "program")
-                    ends.append(clock.time[places].copy())
-                else:
-                    ends.append(self._exchange(schedule, size, places, ready if clock.overlaps else None))
+    def step(self, devices: Sequence[Device]) -> AbstractContextManager[Any]:
+        places = self.places_of(devices)
+        return self.clock.step(places) if self.clock is not None and places else nullcontext()
 
-        def keep(array: Any, size: int, homes: Sequence[Device]) -> None:
-            own = places if homes == devices else [self._places[home] for home in homes if home in self._places]
-            if self.memory is not None:
-                self.memory.hold_on_each(array, own, size, "a compiled program")
+    def unmetered(self) -> AbstractContextManager[Any]:
+        """Let JAX compute in a block without taking time."""
+        return _metering().unmetered()
 
-        @contextmanager
-        def charged(brought: Callable[[], Iterable[Any]]) -> Generator[Any]:
-            if self.memory is not None:
-                self.memory.require(places, cost.peak_bytes, "a compiled program")
-            if clock.overlaps:
-                clock.wait(places, np.full(len(places), max(map(ready_of, brought()), default=0.0)))
-            advance()
-            with _metering().unmetered():
-                yield None if self.memory is None else keep
-
-        return charged
-
-    def _exchange(self, schedule: Schedule | None, size: float, places: Sequence[int], ready: Any = None) -> Any:
+    def exchange(self, schedule: Schedule | None, size: float, places: Sequence[int], ready: Any = None) -> Any:
         """Let devices exchange so many bytes; where there is no schedule, the switch adds them up."""
         assert self.clock is not None
         share = self._share if self._beyond(places) else None
@@ -310,7 +286,7 @@ class SimulatorBackend(HostBackend):
         """Say whether devices of other workers take part."""
         return self._share is not None and any(place not in self._share for place in places)
 
-    def _schedule(self, kind: str, size: float, places: Sequence[int], algorithm: str) -> Schedule | None:
+    def schedule(self, kind: str, size: float, places: Sequence[int], algorithm: str) -> Schedule | None:
         """How devices exchange so many bytes; None where the switch adds them up."""
         assert self.clock is not None
         if kind == "all_gather":
@@ -327,7 +303,7 @@ class SimulatorBackend(HostBackend):
     def _precision(self, tensor: Tensor) -> Any:
         """The dtype in which sums are kept: a wider one for narrower floats, where that was asked for."""
         wider = self._accumulate
-        if wider is None or not _is_float(tensor.dtype) or wider.itemsize <= tensor.dtype.itemsize:
+        if wider is None or not is_float(tensor.dtype) or wider.itemsize <= tensor.dtype.itemsize:
             return None
         return wider
 
@@ -376,26 +352,6 @@ def _for_several(device: Device) -> bool:
     """Say whether a result that goes to a device is for others too."""
     alike = _ALIKE.get()
     return alike is not None and device == alike.devices[0] and len(alike.places) > 1
-
-
-def _is_float(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind == "f" or dtype.name.startswith(("bfloat", "float"))
-
-
-def _accumulation(accumulate: Any) -> np.dtype[Any] | None:
-    """The dtype in which a user wants sums to be kept."""
-    if accumulate is None:
-        return None
-    try:
-        dtype = np.dtype(getattr(accumulate, "as_numpy_dtype", accumulate))
-    except TypeError:
-        dtype = np.dtype(object)
-    if dtype.name not in ("float32", "float64"):
-        raise ValueError(
-            f"The simulator was asked for accumulate={accumulate!r}; expected float32 or float64, in which narrower floats are "
-            f"added up before they are rounded. Leave it out to round each sum to the tensors' own dtype."
-        )
-    return dtype
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -10,12 +12,14 @@ import numpy as np
 from simulator.prediction import arrivals, in_step, played
 from simulator.recording import record
 from simulator.schedules import ALGORITHMS, Schedule, schedule_of
+from simulator.steps import Step, time_text
 from simulator.topology import Cluster
 from simulator.traces import Span, Trace
 
 Array = np.ndarray[Any, Any]
 P = ParamSpec("P")
 R = TypeVar("R")
+_MOST_STEPS = 1000  # that are remembered
 _KNOWN = 256  # how many durations are kept
 _MOST_MESSAGES = 4_000_000  # of an exchange that is played one by one; they take seconds
 
@@ -45,6 +49,8 @@ class Clock:
         self._free = np.zeros(cluster.device_count)  # when the last exchange of each device is over
         self.lock = threading.RLock()  # several threads may run programs on one cluster
         self.recordings: list[list[Trace]] = []  # of those who ask for it
+        self.steps: deque[Step] = deque(maxlen=_MOST_STEPS)
+        self._steps_taken = 0
         self._known: dict[tuple[Schedule, bytes, float], Array] = {}
         self._chosen: dict[tuple[tuple[int, ...], float], str] = {}
         self._bandwidth, self._latencies = cluster.bandwidth(), cluster.latencies()
@@ -67,6 +73,31 @@ class Clock:
             self._record(Trace(tuple(Span(track, name, start, start + seconds, "compute") for track, start in starts)))
         self.time[chosen] += seconds
         self.computing[chosen] += seconds
+
+    @contextmanager
+    def step(self, devices: Sequence[int]) -> Generator[None]:
+        """Take what devices do in a block for one step; one that fails is none."""
+        chosen = np.asarray(devices)
+        before = self._columns(chosen)
+        yield
+        with self.lock:
+            after = self._columns(chosen)
+            spent = after[1:] - before[1:]
+            self._steps_taken += 1
+            number, (start, end) = self._steps_taken, (before[0], after[0])
+            slowest = self.names[int(chosen[int(spent[0].argmax())])]
+            compute, collective, waiting = spent.mean(axis=1).tolist()
+            first, last = float(start.min()), float(end.max())
+            self.steps.append(Step(number, chosen.size, first, last, compute, collective, waiting, slowest))
+            if self.recordings:
+                times = zip(chosen.tolist(), start.tolist(), end.tolist(), strict=True)
+                self._record(
+                    Trace(tuple(Span(self.names[i], f"step {number}", a, b, "run") for i, a, b in times if a < b))
+                )
+
+    def _columns(self, chosen: Array) -> Array:
+        """The time of devices, and how long each has computed, communicated and waited."""
+        return np.stack([self.time, self.computing, self.communicating, self.waiting])[:, chosen]
 
     def roofline(self, flops: float, size_bytes: float) -> float:
         """The seconds in which a device does so many operations on so many bytes, whichever takes longer."""
@@ -215,24 +246,6 @@ class Clock:
                 lines.append(f"... {len(self.names) - 16} more")
             columns = (self.time, self.computing, self.communicating, self.waiting)
             lines.append(
-                f"{self.names[device]:{width}} " + " ".join(f"{_text(column[device]):>12}" for column in columns)
+                f"{self.names[device]:{width}} " + " ".join(f"{time_text(column[device]):>12}" for column in columns)
             )
         return "\n".join(lines)
-
-
-def _text(seconds: float) -> str:
-    """A time in the unit that suits it.
-
-    >>> _text(0.00125), _text(3e-7), _text(2.0), _text(0.0)
-    ('1.250 ms', '300.0 ns', '2.000 s', '0 s')
-    """
-    if seconds == 0:
-        return "0 s"
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
-        if seconds >= scale or unit == "ns":
-            return f"{_digits(seconds / scale)} {unit}"
-    raise AssertionError
-
-
-def _digits(number: float) -> str:
-    return f"{number:.3f}" if number < 10 else f"{number:.2f}" if number < 100 else f"{number:.1f}"

@@ -13,6 +13,7 @@ from simulator.backend import SimulatorBackend
 from simulator.clock import Clock
 from simulator.ledger import Ledger
 from simulator.recording import joined
+from simulator.steps import Step, report_of
 from simulator.traces import Trace
 
 
@@ -78,6 +79,16 @@ def report() -> str:
     return _with_clock("report()")[1].report()
 
 
+def steps() -> tuple[Step, ...]:
+    """The last steps, up to a thousand: each is one run of a function on the replicas, eager or compiled."""
+    return tuple(_with_clock("steps()")[1].steps)
+
+
+def step_report() -> str:
+    """How long the last steps took, and what their devices did on average, as text."""
+    return report_of(steps()[-20:])
+
+
 @contextmanager
 def overlap() -> Generator[None]:
     """Let devices go on computing in a block while their collectives are under way; at its end they wait for them.
@@ -131,7 +142,7 @@ def trace() -> Generator[Recording]:
     ...     strategy = tf.distribute.MirroredStrategy()
     ...     _ = strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("sum", tf.zeros([1024])))
     >>> recording.trace()
-    <Trace of 14 spans and 4 arrows on 6 tracks>
+    <Trace of 16 spans and 4 arrows on 6 tracks>
     """
     _, clock = _with_clock("trace()")
     recording = Recording()

@@ -14,6 +14,7 @@ _MOST_ARROWS = 120  # more would hide the spans
 _MARGIN, _ROW, _GAP, _HEAD, _AXIS, _LEGEND = 12, 18, 4, 20, 26, 24
 _LETTER = 6.6  # about the width of a letter, in pixels
 _LONGEST = 28  # letters of the name of a track
+_HOLDERS = ("run", "step")  # are lines above what they hold
 _LEGENDS = {"compute": "computing", "collective": "communicating", "wait": "waiting"}
 
 # Three colours that differ in lightness too, on a ground of their own: so they hold on any page, and in grey.
@@ -28,7 +29,7 @@ _STYLE = """
 .rd-timeline .compute{fill:#2a5db0}
 .rd-timeline .collective{fill:#e9a23b}
 .rd-timeline .wait{fill:#d3d9e0}
-.rd-timeline .step{fill:#59636e;fill-opacity:.5}
+.rd-timeline .step,.rd-timeline .run{fill:#59636e;fill-opacity:.5}
 .rd-timeline .label{font-size:10.5px;fill:#2b1c00}
 .rd-timeline .label-compute{fill:#fff}
 .rd-timeline .label-wait{fill:#3a434e}
@@ -42,7 +43,7 @@ _STYLE = """
 .rd-timeline .compute{fill:#5a8de0}
 .rd-timeline .collective{fill:#f2b64f}
 .rd-timeline .wait{fill:#3b434e}
-.rd-timeline .step{fill:#9198a1}
+.rd-timeline .step,.rd-timeline .run{fill:#9198a1}
 .rd-timeline .label{fill:#2b1c00}
 .rd-timeline .label-compute{fill:#06101f}
 .rd-timeline .label-wait{fill:#c6ccd4}
@@ -193,7 +194,7 @@ def _bars(layout: _Layout, unit: Unit, spans: Sequence["Span"], y: float) -> Ite
         left, right = layout.x(group[0].start_seconds), layout.x(group[-1].end_seconds)
         # A small gap tells one span from the next, where there is room for it.
         gap = 0.75 if right - left > 3 else 0.0
-        top, height = (y - 3, 2) if category == "step" else (y, _ROW)
+        top, height = (y - 3, 2) if category in _HOLDERS else (y, _ROW)
         yield (
             f'<rect class="{category}" x="{_n(left)}" y="{_n(top)}" width="{_n(max(right - left - gap, 0.75))}" '
             f'height="{height}"><title>{_t(_about(layout, unit, group))}</title></rect>'
@@ -204,7 +205,7 @@ def _labels(layout: _Layout, spans: Sequence["Span"], y: float) -> Iterator[str]
     for at, span in enumerate(spans):
         left, right = layout.x(span.start_seconds), layout.x(span.end_seconds)
         holds = at + 1 < len(spans) and spans[at + 1].start_seconds < span.end_seconds
-        if holds or span.category == "step":
+        if holds or span.category in _HOLDERS:
             continue
         text = _fitting(span.name, int((right - left - 5) / 6.1))
         if text:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from simulator import chrome_trace, timeline
 
-CATEGORIES = ("step", "compute", "collective", "wait")
+CATEGORIES = ("run", "step", "compute", "collective", "wait")
 
 _SUFFIXES = (".json", ".json.gz", ".svg")
 
@@ -19,7 +19,7 @@ class Span:
     """Something that takes time on a track.
 
     A track whose name begins with "link " is one of a link; all others are of devices. Spans of one track follow each
-    other or lie inside each other: "step" holds others, "compute" and "collective" are work, "wait" is none.
+    other or lie inside each other: "run" and "step" hold others, "compute" and "collective" are work, "wait" is none.
     """
 
     track: str
@@ -92,7 +92,7 @@ class Trace:
         for span in self.spans:
             found[span.track].append(span)
         for spans in found.values():
-            spans.sort(key=lambda span: (span.start_seconds, -span.end_seconds))
+            spans.sort(key=lambda span: (span.start_seconds, -span.end_seconds, CATEGORIES.index(span.category)))
         return found
 
     def to_json(self) -> str:

@@ -139,3 +139,24 @@ def _tables(schedule: Schedule) -> tuple[Array, ...]:
 def _playing() -> Any:
     # Numba takes half a second to load, so it is loaded by the first collective.
     return importlib.import_module("simulator.playing")
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Say whether a dtype has fractions, the narrow ones of ml_dtypes too."""
+    return dtype.kind == "f" or dtype.name.startswith(("bfloat", "float"))
+
+
+def accumulation(accumulate: Any) -> np.dtype[Any] | None:
+    """The dtype in which a user wants sums to be kept."""
+    if accumulate is None:
+        return None
+    try:
+        dtype = np.dtype(getattr(accumulate, "as_numpy_dtype", accumulate))
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype.name not in ("float32", "float64"):
+        raise ValueError(
+            f"The simulator was asked for accumulate={accumulate!r}; expected float32 or float64, in which narrower floats are "
+            f"added up before they are rounded. Leave it out to round each sum to the tensors' own dtype."
+        )
+    return dtype

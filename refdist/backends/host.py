@@ -57,6 +57,9 @@ class HostBackend:
     def alike(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
         return _NOWHERE  # where nothing takes time, nobody sees who has computed it
 
+    def step(self, devices: Sequence[Device]) -> AbstractContextManager[Any]:
+        return _NOWHERE
+
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         result = mean(self.fold(tensors), len(tensors)) if op is ReduceOp.MEAN else self.fold(tensors)
         return labelled(result, destinations)

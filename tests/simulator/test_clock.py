@@ -130,7 +130,7 @@ def test_a_trace_shows_work_waiting_and_messages(strategy, tmp_path):
     trace = recording.trace()
 
     assert after == len(trace.spans)  # nothing is recorded after the block
-    assert {"compute", "collective", "wait", "step"} == {span.category for span in trace.spans}
+    assert {"compute", "collective", "wait", "step", "run"} == {span.category for span in trace.spans}
     assert 2 * 24 == len(trace.arrows)
     recording.save(str(tmp_path / "run.json"))
     recording.save(str(tmp_path / "run.svg"))
@@ -287,8 +287,10 @@ def test_a_switch_that_adds_shows_in_traces():
         strategy.run(step)
 
     spans = recording.trace().by_track()
-    assert ["busy", "wait", "in_switch"] == [span.name for span in spans["GPU:2"]]
-    assert ["busy", "in_switch"] == [span.name for span in spans["GPU:3"] if span.end_seconds > span.start_seconds]
+    assert ["step 1", "busy", "wait", "in_switch"] == [span.name for span in spans["GPU:2"]]
+    assert ["step 1", "busy", "in_switch"] == [
+        span.name for span in spans["GPU:3"] if span.end_seconds > span.start_seconds
+    ]
 
 
 def test_a_copy_to_another_device_takes_a_message(strategy):

@@ -57,7 +57,7 @@ def test_a_block_inside_another_is_recorded_by_both(strategy):
             strategy.run(simulator.busy, args=(2e-3,))
         strategy.run(simulator.busy, args=(3e-3,))
 
-    assert [9, 3] == [len(one.trace().spans) for one in (outer, inner)]
+    assert [18, 6] == [len(one.trace().spans) for one in (outer, inner)]  # each with the step that it is in
 
 
 def test_blocks_in_replicas_end_for_all_of_them(strategy):

@@ -295,7 +295,7 @@ def span(start, end, category="compute", track="GPU 0", name="work"):
 @pytest.mark.parametrize(
     ("spans", "arrows", "text"),
     [
-        ([span(0, 1, "idle")], [], "category of 'work' is 'idle'; expected one of step, compute"),
+        ([span(0, 1, "idle")], [], "category of 'work' is 'idle'; expected one of run, step, compute"),
         ([span(1, 0)], [], "goes from 1 s to 0 s; expected two finite"),
         ([span(0, float("nan"))], [], "to nan s; expected two finite"),
         ([span(0, 2, name="first"), span(1, 3)], [], "'work' from 1 s to 3 s begins inside 'first' and ends after it"),

@@ -89,6 +89,9 @@ class JaxBackend:
     def alike(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
         return contextlib.nullcontext()
 
+    def step(self, devices: Sequence[Device]) -> AbstractContextManager[Any]:
+        return contextlib.nullcontext()
+
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         # Some of the tensors may be those of other workers, so only the destinations are known to be devices of this one.
         here = [self.copy(tensor, destinations[0]) for tensor in tensors]

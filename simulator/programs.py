@@ -1,0 +1,60 @@
+"""What a compiled program costs the devices that run it: room, and time, step by step."""
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simulator.clock import Clock
+from simulator.timed import ready_of
+
+if TYPE_CHECKING:
+    from simulator.backend import SimulatorBackend
+
+
+class ChargedProgram:
+    """Surrounds each run of a program: it needs room, and moves the clocks on."""
+
+    def __init__(
+        self, backend: "SimulatorBackend", clock: Clock, places: Sequence[int], cost: Any, algorithm: str
+    ) -> None:
+        self._backend, self._clock, self._places, self._cost = backend, clock, places, cost
+        gathered = {"all_gather": len(places)}
+        self._sizes = [step.size_bytes * gathered.get(step.kind, 1) for step in cost.steps]
+        self._schedules = [
+            None if step.kind == "compute" else backend.schedule(step.kind, size, places, algorithm)
+            for step, size in zip(cost.steps, self._sizes, strict=True)
+        ]
+
+    @contextmanager
+    def __call__(self, brought: Callable[[], Iterable[Any]]) -> Generator[Any]:
+        clock, memory, places = self._clock, self._backend.memory, self._places
+        if memory is not None:
+            memory.require(places, self._cost.peak_bytes, "a compiled program")
+        if clock.overlaps:
+            clock.wait(places, np.full(len(places), max(map(ready_of, brought()), default=0.0)))
+        with clock.step(places):
+            self._advance()
+        with self._backend.unmetered():
+            yield None if memory is None else self._keep
+
+    def _advance(self) -> None:
+        """Let the devices compute and exchange what the program says."""
+        clock, places = self._clock, self._places
+        start = clock.time[places].copy()
+        ends: list[Any] = []  # when each step is over on each device
+        for step, size, schedule in zip(self._cost.steps, self._sizes, self._schedules, strict=True):
+            ready = np.maximum.reduce([start, *(ends[index] for index in step.needs)])
+            if step.kind == "compute":
+                if clock.overlaps:
+                    clock.wait(places, ready)
+                clock.work(places, clock.roofline(step.flops, size), "program")
+                ends.append(clock.time[places].copy())
+            else:
+                ends.append(self._backend.exchange(schedule, size, places, ready if clock.overlaps else None))
+
+    def _keep(self, array: Any, size: int, homes: Sequence[Any]) -> None:
+        """Hold so many bytes of what the program has made on each of its homes."""
+        if self._backend.memory is not None:
+            self._backend.memory.hold_on_each(array, self._backend.places_of(homes), size, "a compiled program")
