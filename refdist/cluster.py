@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from refdist.backend import current, using_backend
-from refdist.device import Device
+from refdist.device import PLACEMENT, Device
 from refdist.lockstep import Meeting, call_site, pause, play
 
 Jobs = Mapping[str, Any]
@@ -179,10 +179,15 @@ def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
         with using_backend(backends[index]):
             return program(index)
 
-    def scope(index: int, paused: Any) -> contextlib.AbstractContextManager[None]:
-        return _environment(json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}}))
+    @contextlib.contextmanager
+    def resumed(index: int, paused: contextvars.Context | None) -> Generator[None]:
+        # Where a backend computes is not known to greenlets, and a worker may pause where it has chosen a device.
+        device = None if paused is None else paused.get(PLACEMENT)
+        config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
+        with _environment(config), backends[index].on(device):
+            yield
 
-    return play(count, body, name=lambda index: f"worker {index} of {count}", noun="worker", scope=scope)
+    return play(count, body, name=lambda index: f"worker {index} of {count}", noun="worker", scope=resumed)
 
 
 def exchange(kind: str, payloads: Sequence[Any]) -> list[Any]:

@@ -1,5 +1,7 @@
 """Workers that share a cluster: the numbers and the times of one strategy over all of its devices."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -160,3 +162,43 @@ def test_a_cluster_that_cannot_be_shared_evenly_is_refused():
         pytest.raises(ValueError, match="8 devices was to be shared by 3 workers"),
     ):
         tf.cluster.run_workers(lambda index: index, count=3)
+
+
+def test_what_workers_of_one_device_compute_with_jax_takes_time_where_they_are():
+    kind = simulator.DeviceKind("GPU", flops_per_second=1e9, memory_bandwidth_bytes_per_second=1e9)
+
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+        def replica():
+            ctx().all_reduce("sum", tf.zeros([1]))
+            for _ in range(index):
+                jnp.ones(1_000_000).block_until_ready()
+            ctx().all_reduce("sum", tf.zeros([1]))
+
+        strategy.run(replica)
+
+    with tf.using("simulator", cluster=simulator.Cluster.star(4, 1e9, 1e-6, kind)):
+        tf.cluster.run_workers(program, count=4)
+        lines = simulator.report().splitlines()[1:]
+
+    assert ["0 s", "4.000 ms", "8.000 ms", "12.00 ms"] == [" ".join(line.split()[3:5]) for line in lines]
+
+
+@pytest.mark.parametrize("backend", [{"name": "jax", "cpus": 2}, {"name": "simulator", "cluster": "star"}])
+def test_workers_leave_jax_as_it_was(backend):
+    options = dict(backend)
+    if "cluster" in options:
+        options["cluster"] = simulator.Cluster.star(2, 1e9, 1e-6)
+
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        return [strategy.run(lambda: ctx().all_reduce("sum", tf.ones([2]))) for _ in range(3)]
+
+    before = jax.config.jax_default_device
+    with tf.using(**options):
+        tf.cluster.run_workers(program, count=2)
+
+    assert before is jax.config.jax_default_device
+    with jax.sharding.set_mesh(jax.make_mesh((1,), ("x",))):  # which JAX refuses in the middle of a trace
+        pass
