@@ -11,6 +11,7 @@ from conformance.faults import Plant, fault
 from refdist import layout, logical
 from refdist.backends import host
 from refdist.extended import StrategyExtended as Extended
+from refdist.stage import STAGE
 from refdist.strategies import tpu
 from refdist.strategies.tpu import ExperimentalTPUStrategy, TPUStrategy
 from refdist.strategy import Strategy
@@ -145,7 +146,7 @@ def no_size_is_judged(plant: Plant) -> None:
 def what_is_being_traced_is_refused(plant: Plant) -> None:
     def refusing(original: Callable[..., Any]) -> Any:
         def split(e: Extended, tensor: Any, partition: Any) -> Any:
-            if e.backend.staging():
+            if STAGE.get() is not None:
                 raise ValueError(f"the sizes of {tensor} are not known")
             return original(e, tensor, partition)
 
