@@ -4,7 +4,7 @@ import queue
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 
 from conformance.case import caught, missing_features, prove, run_case
@@ -18,6 +18,8 @@ from conformance.worker import SuiteError, Worker
 __all__ = ["CHECKS", "Job", "SuiteError", "Task", "caught", "play", "prove", "run", "run_case"]
 
 CHECKS = "conformance.checks:checks"
+HEAVY = frozenset({"keras"})
+HEAVY_WEIGHT = 30  # how many other tasks take as long as one with such a library
 Started = Callable[[str, Case], None]
 """Is told the implementation and the case, each time that a case starts; by several threads if there are several workers."""
 
@@ -59,6 +61,8 @@ class Task:
 
     cases: tuple[Case, ...]
     until: frozenset[Status] = frozenset()
+    heavy: bool = False
+    """Whether it loads a library that takes seconds, so that one process is to run all of these."""
 
 
 def run(job: Job, started: Started = lambda _, __: None) -> Generator[Result]:
@@ -75,7 +79,8 @@ def run(job: Job, started: Started = lambda _, __: None) -> Generator[Result]:
         if remaining:
             # In quick mode one count is enough, unless nothing can be said with it.
             until = frozenset(Status) - {Status.UNSUPPORTED} if job.mode == "quick" else frozenset[Status]()
-            tasks.append(Task(tuple(case for case in cases if case.replicas in remaining), until))
+            kept = tuple(case for case in cases if case.replicas in remaining)
+            tasks.append(Task(kept, until, heavy=bool(checks[id].needs & HEAVY)))
     if tasks:
         yield from _in_order(job, implementation, checks, tasks, started)
 
@@ -96,10 +101,22 @@ def play(
         workers: list[Worker] = []
         for batch in batches:
             while len(workers) < min(count, len(batch)):
-                workers.append(stack.enter_context(closing(Worker(implementation, request))))
-            # Which worker runs what is the same in every run, so that what one check does to the next is too.
-            shares = [batch[index :: len(workers)] for index in range(len(workers))]
-            yield from _at_once(workers, shares, lambda case: started(implementation.name, case))
+                workers.append(stack.enter_context(closing(Worker(implementation, request, number=len(workers)))))
+            yield from _at_once(workers, shares(batch, len(workers)), lambda case: started(implementation.name, case))
+
+
+def shares(batch: Sequence[Task], count: int) -> list[list[Task]]:
+    """Share tasks out among workers: the heavy ones to the first, the others so that all have as much to do.
+
+    Which worker runs what is the same in every run, so that what one check does to the next is too.
+    """
+    found: list[list[Task]] = [[] for _ in range(count)]
+    loads = [0] * count
+    for task in sorted(batch, key=lambda task: not task.heavy):
+        place = 0 if task.heavy else loads.index(min(loads))
+        found[place].append(task)
+        loads[place] += HEAVY_WEIGHT if task.heavy else 1
+    return found
 
 
 def _cases(job: Job, id: str, checks: Mapping[str, Check]) -> list[Case]:
@@ -147,7 +164,7 @@ def _in_order(
             else:
                 left_out.append(Result(case.id, implementation.name, case.replicas, Status.NOT_RUN, reason))
                 found.setdefault(case.id, []).append(left_out[-1])
-        return Task(tuple(kept), task.until)
+        return replace(task, cases=tuple(kept))
 
     with closing(play(job, implementation, batches(), started)) as played:
         for case, raw in played:

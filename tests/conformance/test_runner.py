@@ -10,8 +10,8 @@ from conformance.catalogue import load
 from conformance.declarations import Declarations
 from conformance.implementations import UnknownName, find
 from conformance.results import Case, Result, Status, worst
-from conformance.runner import Job, SuiteError, run
-from conformance.worker import Worker
+from conformance.runner import HEAVY_WEIGHT, Job, SuiteError, Task, run, shares
+from conformance.worker import Worker, _kept_programs
 
 FAKE = "tests.conformance.fake:fake"
 CHECKS = "tests.conformance.fake:checks"
@@ -214,3 +214,25 @@ def test_the_implementations_of_the_project_are_found_by_name(name: str) -> None
     assert name == find(name).name
     assert ("CPU" if name == "jax" else "GPU") == find(name).accelerator
     assert {key.partition("@")[0] for key in find(name).divergences} <= load().keys()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_one_worker_runs_what_loads_a_heavy_library_and_all_have_as_much_to_do(count):
+    batch = [Task((Case(f"RUN-{number:02}", 2),), heavy=number % 20 == 0) for number in range(100)]
+
+    found = shares(batch, count)
+
+    assert sorted(task.cases[0].id for share in found for task in share) == [task.cases[0].id for task in batch]
+    assert 5 == sum(task.heavy for task in found[0])
+    loads = [sum(HEAVY_WEIGHT if task.heavy else 1 for task in share) for share in found]
+    assert max(loads) <= max(5 * HEAVY_WEIGHT, min(loads) + 1)
+    assert found == shares(batch, count)
+
+
+def test_programs_of_jax_are_kept_for_each_worker_unless_a_user_keeps_them(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first, second = (_kept_programs("package.module:object", number) for number in (0, 1))
+
+    assert first["JAX_COMPILATION_CACHE_DIR"] != second["JAX_COMPILATION_CACHE_DIR"]
+    assert first["JAX_COMPILATION_CACHE_DIR"].startswith(str(tmp_path))
+    assert ":" not in first["JAX_COMPILATION_CACHE_DIR"].removeprefix(str(tmp_path))
