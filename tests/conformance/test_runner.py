@@ -158,9 +158,9 @@ def test_an_implementation_that_allows_one_process_gets_one(monkeypatch: pytest.
     started: list[str] = []
     running = runner.Worker
 
-    def counting(*given: Any) -> Any:
+    def counting(*given: Any, **named: Any) -> Any:
         started.append("worker")
-        return running(*given)
+        return running(*given, **named)
 
     monkeypatch.setattr(runner, "Worker", counting)
 
