@@ -185,9 +185,16 @@ class _Child:
 def _kept_programs(name: str, number: int) -> dict[str, str]:
     """Let JAX keep what it compiles for the next run, which takes half the time then.
 
-    Each worker has a folder of its own, because JAX may read an entry that another process is still writing.
+    Each worker has a folder of its own, because JAX may read an entry that another process is still writing. Where nothing can be
+    written nothing is kept, because JAX would warn of that in the middle of checks.
     """
     folder = cache() / "programs" / platform.node() / f"{re.sub('[^A-Za-z0-9_.-]', '_', name)}-{number}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return {}
+    if not os.access(folder, os.W_OK):
+        return {}
     return {
         "JAX_COMPILATION_CACHE_DIR": str(folder),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",

@@ -229,10 +229,13 @@ def test_one_worker_runs_what_loads_a_heavy_library_and_all_have_as_much_to_do(c
     assert found == shares(batch, count)
 
 
-def test_programs_of_jax_are_kept_for_each_worker_unless_a_user_keeps_them(monkeypatch, tmp_path):
+def test_programs_of_jax_are_kept_for_each_worker(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     first, second = (_kept_programs("package.module:object", number) for number in (0, 1))
 
     assert first["JAX_COMPILATION_CACHE_DIR"] != second["JAX_COMPILATION_CACHE_DIR"]
     assert first["JAX_COMPILATION_CACHE_DIR"].startswith(str(tmp_path))
     assert ":" not in first["JAX_COMPILATION_CACHE_DIR"].removeprefix(str(tmp_path))
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert {} == _kept_programs("simulator", 0)  # where nothing can be kept
