@@ -55,6 +55,7 @@ def render(report: Report) -> str:
         gravity={status: place for place, status in enumerate(Status)},
         signs=SIGNS,
         levels=catalogue.LEVELS,
+        kinds=catalogue.KINDS,
         catalogued=len(catalogue.load()),
         broken_shown=BROKEN_SHOWN,
         style=_packaged("report.css"),

@@ -3,14 +3,14 @@
   const find = (selector, within = document) => within.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const form = find("#filters"), panel = find("#panel"), details = find("#details"), heads = [...find("#grid thead tr").cells].slice(1);
-  const fields = ["q", "status", "area", "level", "implementation", "replicas"];
+  const fields = ["q", "status", "area", "level", "strategy", "implementation", "replicas"];
   const legend = new Map(all("#legend [data-status]").map((entry) => [entry.dataset.status, {
     group: entry.dataset.group, gravity: Number(entry.dataset.gravity), mark: find(".status", entry),
   }]));
   const rows = all("#grid tr[data-id]").map((row) => {
     const article = document.getElementById(row.dataset.id);
     return {
-      row, id: row.dataset.id, level: row.dataset.level, area: row.parentNode.dataset.area, found: [],
+      row, id: row.dataset.id, level: row.dataset.level, strategies: row.dataset.strategies.split(" "), area: row.parentNode.dataset.area, found: [],
       text: `${find("h3", article).textContent} ${find(".statement", article).textContent}`.toLowerCase(),
       cells: [...row.cells].slice(1).map((cell) => {
         const link = find("a", cell);
@@ -59,12 +59,12 @@
   }
 
   function apply() {
-    const [q, status, area, level, implementation, replicas] = fields.map((name) => form.elements[name].value);
+    const [q, status, area, level, strategy, implementation, replicas] = fields.map((name) => form.elements[name].value);
     const column = heads.findIndex((head) => implementation && head.textContent === implementation);
     const words = q.toLowerCase().split(/\s+/).filter(Boolean);
     draw(replicas);
     for (const row of rows) {
-      row.row.hidden = !((!area || row.area === area) && (!level || row.level === level)
+      row.row.hidden = !((!area || row.area === area) && (!level || row.level === level) && (!strategy || row.strategies.includes(strategy))
         && words.every((word) => row.text.includes(word)) && matches(row, status, column));
     }
     for (const { body, rows: own } of areas) body.hidden = own.every(({ row }) => row.hidden);
