@@ -55,10 +55,9 @@ class Pass:
         self._elements: Iterator[Any] = resumed.elements(self._iteration)
         self._failure: Exception | None = None
         self._delivered, self._shape = 0, None
-        self.skip = (
-            0 if state is None else state.get("samples", 0)
-        )  # of what comes, an earlier loop has delivered so many
-        self.whole: int | None = None if state is None else state.get("whole")  # the size of a batch, found in a loop
+        given = state or {}
+        self.skip: int = given.get("samples", 0)  # of what comes, an earlier loop has delivered so many
+        self.whole: int | None = given.get("whole")  # the size of a batch, found in a loop
         self.progress = Progress(self.mark())
 
     def __iter__(self) -> "Pass":
