@@ -51,6 +51,7 @@ class Clock:
         self.recordings: list[list[Trace]] = []  # of those who ask for it
         self.steps: deque[Step] = deque(maxlen=_MOST_STEPS)
         self._steps_taken = 0
+        self._running = np.zeros(cluster.device_count, np.int64)  # how many steps each device is in
         self._known: dict[tuple[Schedule, bytes, float], Array] = {}
         self._chosen: dict[tuple[tuple[int, ...], float], str] = {}
         self._bandwidth, self._latencies = cluster.bandwidth(), cluster.latencies()
@@ -78,8 +79,16 @@ class Clock:
     def step(self, devices: Sequence[int]) -> Generator[None]:
         """Take what devices do in a block for one step; one that fails is none."""
         chosen = np.asarray(devices)
-        before = self._columns(chosen)
-        yield
+        with self.lock:
+            # What several threads run at once on a device is all counted, but the spans of it would not nest.
+            alone = not self._running[chosen].any()
+            self._running[chosen] += 1
+            before = self._columns(chosen)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self._running[chosen] -= 1
         with self.lock:
             after = self._columns(chosen)
             spent = after[1:] - before[1:]
@@ -89,7 +98,7 @@ class Clock:
             compute, collective, waiting = spent.mean(axis=1).tolist()
             first, last = float(start.min()), float(end.max())
             self.steps.append(Step(number, chosen.size, first, last, compute, collective, waiting, slowest))
-            if self.recordings:
+            if self.recordings and alone:
                 times = zip(chosen.tolist(), start.tolist(), end.tolist(), strict=True)
                 self._record(
                     Trace(tuple(Span(self.names[i], f"step {number}", a, b, "run") for i, a, b in times if a < b))

@@ -118,3 +118,22 @@ def test_a_thousand_steps_are_remembered(strategy):
 def test_steps_need_a_clock():
     with tf.using("simulator", gpus=2), pytest.raises(RuntimeError, match="without a cluster"):
         simulator.steps()
+
+
+def test_steps_of_several_threads_on_one_device_can_be_recorded(strategy):
+    clock = strategy.extended.backend.clock
+    with simulator.trace() as recording:
+        first, second = clock.step([0, 1]), clock.step([1, 2])
+        first.__enter__()
+        clock.work([0, 1], 1e-3)
+        second.__enter__()
+        clock.work([1, 2], 1e-3)
+        first.__exit__(None, None, None)
+        clock.work([1, 2], 1e-3)
+        second.__exit__(None, None, None)
+        with clock.step([1, 2]):
+            clock.work([1, 2], 1e-3)
+
+    runs = [(span.track, span.name) for span in recording.trace().spans if span.category == "run"]
+    assert [("GPU:0", "step 1"), ("GPU:1", "step 1"), ("GPU:1", "step 3"), ("GPU:2", "step 3")] == runs
+    assert 3 == len(simulator.steps())
