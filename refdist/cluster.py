@@ -10,7 +10,8 @@ from typing import Any
 
 from refdist.backend import current, using_backend
 from refdist.device import PLACEMENT, Device
-from refdist.lockstep import Meeting, call_site, pause, play
+from refdist.lockstep import Meeting, pause, play
+from refdist.sites import call_site
 
 Jobs = Mapping[str, Any]
 _together: contextvars.ContextVar[bool] = contextvars.ContextVar("together", default=False)
@@ -197,7 +198,7 @@ def exchange(kind: str, payloads: Sequence[Any]) -> list[Any]:
             f"{kind} needs all workers, and this one runs alone; expected them to run together. Run the program of all workers "
             f"with refdist.cluster.run_workers(program, count)."
         )
-    return pause(Meeting(kind, None, _joined, None, list(payloads), call_site()))
+    return pause(Meeting(kind, None, _joined, None, list(payloads), call_site(pausing=True)))
 
 
 def require_own_worker(device: Device) -> None:

@@ -10,7 +10,8 @@ from refdist import nest
 from refdist.backend import Backend, current
 from refdist.device import PLACEMENT, Device, placed
 from refdist.enums import ReduceOp
-from refdist.lockstep import Meeting, call_site, pause, require_no_body_around
+from refdist.lockstep import Meeting, pause, require_no_body_around
+from refdist.sites import call_site
 from refdist.stage import STAGE
 from refdist.values import DistributedValues, regroup, select
 
@@ -122,7 +123,8 @@ class ReplicaContext:
             with crossed(self._strategy):
                 return hold(self._strategy, [payload])[0]
         # As Meeting(...), but without the Python function that a named tuple puts in front of it.
-        return pause(tuple.__new__(Meeting, (kind, details, hold, self._strategy, payload, call_site(3))))
+        site = call_site(3, pausing=True)
+        return pause(tuple.__new__(Meeting, (kind, details, hold, self._strategy, payload, site)))
 
     def require_current(self, kind: str) -> None:
         """Raise unless the code is in this replica, and not inside a trace."""

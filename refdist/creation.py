@@ -10,9 +10,9 @@ from refdist import context
 from refdist.device import Device, placed
 from refdist.distributed_variables import CentralVariable, MirroredVariable, SyncOnReadVariable
 from refdist.enums import VariableAggregation, VariableSynchronization
-from refdist.lockstep import call_site
 from refdist.plan import Placement, Plan
 from refdist.policies import OnRead, OnWrite
+from refdist.sites import call_site
 from refdist.variables import Variable
 
 if TYPE_CHECKING:

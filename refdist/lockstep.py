@@ -6,17 +6,14 @@ meeting is held once, outside the bodies, and each gets its answer. Whatever goe
 """
 
 import contextvars
-import functools
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from types import CodeType
 from typing import Any, NamedTuple
 
 from greenlet import getcurrent, greenlet
 
-Site = tuple[CodeType | int, ...]  # code and instruction of each of the user's frames, the innermost first
+from refdist.sites import Site, where
 
 
 class Meeting(NamedTuple):
@@ -53,28 +50,6 @@ class _Pool(threading.local):
 
 _POOL = _Pool()
 _MOST_IDLE = 16_384
-
-
-_INSIDE = ("refdist.", "simulator.")
-
-
-def call_site(depth: int = 1) -> Site:
-    """Where in the user's code, up to the replica's function, the present call into this package was made.
-
-    All frames count: two calls in swapped order differ in an outer one when they go through the same helper.
-
-    Args:
-        depth: how many of the innermost frames are this package's for certain; looking at a frame costs something.
-    """
-    frame: Any = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(_INSIDE):
-        frame = frame.f_back
-    site: list[CodeType | int] = []
-    while frame is not None and (name := frame.f_globals.get("__name__", ""))[:8] != "refdist.":
-        if name[:4] != "jax.":  # which path a call takes through JAX depends on its caches
-            site += (frame.f_code, frame.f_lasti)
-        frame = frame.f_back
-    return tuple(site)
 
 
 def pause(meeting: Meeting) -> Any:
@@ -139,16 +114,19 @@ def play(
                 if type(results[index]) is _Failure:
                     raise _explained(results[index].error, name(index))
             if not waiting:
-                for runner in runners:
-                    _give_back(runner)
+                _give_back(runners)
                 return results
             require_same(waiting, count, name, noun)
             todo = list(waiting)
             starting = False
             first = waiting[0]
             answers = _held(first, [waiting[index].payload for index in todo])
-    except BaseException:
+    except BaseException as error:
         _end(runners)
+        # A Ctrl-C may have come while the bodies were ended.
+        stops = [one.error for one in results if type(one) is _Failure and isinstance(one.error, KeyboardInterrupt)]
+        if stops and stops[0] is not error:
+            raise stops[0] from error
         raise
 
 
@@ -156,7 +134,7 @@ def _held(meeting: Meeting, payloads: Sequence[Any]) -> Sequence[Any]:
     try:
         return meeting.hold(meeting.host, payloads)
     except Exception as error:
-        _add_note(error, f"raised while {len(payloads)} replicas met in {meeting.kind} at {_where(meeting)}")
+        _add_note(error, f"raised while {len(payloads)} replicas met in {meeting.kind} at {where(meeting.site)}")
         raise
 
 
@@ -172,10 +150,16 @@ def _take(hub: greenlet) -> _Runner:
     return runner
 
 
-def _give_back(runner: _Runner) -> None:
-    runner.gr_context = None  # so that an idle runner keeps nothing alive
-    if len(_POOL.idle) < _MOST_IDLE:
-        _POOL.idle.append(runner)
+def _give_back(runners: list[_Runner]) -> None:
+    """Put idle runners back into the pool and take them off the list.
+
+    Each is taken first: one that a Ctrl-C finds in between is lost, where one given back twice would later play two replicas.
+    """
+    while runners:
+        runner = runners.pop()
+        runner.gr_context = None  # so that an idle runner keeps nothing alive
+        if len(_POOL.idle) < _MOST_IDLE:
+            _POOL.idle.append(runner)
 
 
 def _work() -> None:
@@ -193,9 +177,11 @@ def _work() -> None:
         body = results = task = None
 
 
-def _end(runners: Sequence[_Runner]) -> None:
+def _end(runners: list[_Runner]) -> None:
     """Unwind what is paused. A body that refuses to end is dropped and never used again."""
-    for runner in runners:
+    runners.reverse()
+    while runners:
+        runner = runners.pop()
         frame = runner.gr_frame
         message: Any = None
         if frame is not None and frame.f_code is not _work.__code__:
@@ -204,7 +190,7 @@ def _end(runners: Sequence[_Runner]) -> None:
                 if type(message) is not Meeting:
                     break
         if type(message) is not Meeting and not runner.dead:
-            _give_back(runner)
+            _give_back([runner])
 
 
 def require_same(waiting: dict[int, Meeting], count: int, name: Callable[[int], str], noun: str) -> None:
@@ -217,7 +203,9 @@ def require_same(waiting: dict[int, Meeting], count: int, name: Callable[[int], 
     places: dict[str, list[int]] = {}
     for index in range(count):
         meeting = waiting.get(index)
-        place = "returned" if meeting is None else f"waiting in {meeting.kind}{_detail(meeting)} at {_where(meeting)}"
+        place = (
+            "returned" if meeting is None else f"waiting in {meeting.kind}{_detail(meeting)} at {where(meeting.site)}"
+        )
         places.setdefault(place, []).append(index)
     table = "\n".join(f"  {_span(indices, name, noun)}: {place}" for place, indices in places.items())
     raise MeetingError(
@@ -240,26 +228,6 @@ def _outline(detail: Any) -> str:
     if isinstance(detail, tuple) and len(detail) == 2 and isinstance(detail[0], tuple):
         return f"{detail[1]}[{','.join(map(str, detail[0]))}]"
     return str(detail)
-
-
-def _where(meeting: Meeting) -> str:
-    site = meeting.site
-    frames = [_line(site[index], site[index + 1]) for index in range(0, len(site), 2)]
-    return ", called from ".join(frames[:6]) or "the function given to run"
-
-
-def line_of(site: Site) -> int:
-    """The line of the innermost frame of a site."""
-    return _number(site[0], site[1])
-
-
-@functools.lru_cache(4096)
-def _number(code: Any, last: Any) -> int:
-    return list(code.co_positions())[last // 2][0] or 0
-
-
-def _line(code: Any, last: Any) -> str:
-    return f"{code.co_filename}:{list(code.co_positions())[last // 2][0]}, in {code.co_name}"
 
 
 def _span(indices: list[int], name: Callable[[int], str], noun: str) -> str:

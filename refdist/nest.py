@@ -41,7 +41,10 @@ def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
         raise ValueError("map_structure() got no structure; expected at least one. Pass one after the function.")
     if not any(is_container(structure) for structure in structures):
         return function(*structures)
-    return optree.tree_map(function, structures[0], *structures[1:], none_is_leaf=True)
+    leaves, shape = optree.tree_flatten(structures[0], none_is_leaf=True)
+    columns = [leaves, *(shape.flatten_up_to(structure) for structure in structures[1:])]
+    # Called from Python, not by optree: a replica that pauses below its C++ code would end the process.
+    return optree.tree_unflatten(shape, [function(*row) for row in zip(*columns, strict=True)])
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:

@@ -13,8 +13,9 @@ from refdist.distributed_variables import DistributedVariable
 from refdist.each_replica import EachReplica
 from refdist.enums import ReduceOp, VariableAggregation
 from refdist.extended import StrategyExtended
-from refdist.lockstep import Meeting, call_site
+from refdist.lockstep import Meeting
 from refdist.policies import REDUCTIONS, Target, require_combinable, require_meant
+from refdist.sites import call_site
 from refdist.slices import IndexedSlices
 from refdist.trace import Handed, Local, Tracing, UnevenReplicas
 from refdist.values import DistributedValues, PerReplica, regroup, select

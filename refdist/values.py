@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import optree
-
 from refdist import nest
 from refdist.tensor import dtype_name, numpy_text
 
@@ -95,8 +93,8 @@ def select(value: Any, index: int) -> Any:
         return value.component(index)
     if not nest.is_container(value):
         return value
-    return optree.tree_map(
-        lambda leaf: leaf.component(index) if isinstance(leaf, DistributedValues) else leaf, value, none_is_leaf=True
+    return nest.map_structure(
+        lambda leaf: leaf.component(index) if isinstance(leaf, DistributedValues) else leaf, value
     )
 
 

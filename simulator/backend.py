@@ -19,7 +19,7 @@ from refdist.backend import Tensors
 from refdist.backends.host import HostBackend, mean
 from refdist.device import PLACEMENT, Device
 from refdist.enums import ReduceOp
-from refdist.lockstep import call_site, line_of
+from refdist.sites import call_site
 from refdist.tensor import Tensor, labelled
 from refdist.topology import mesh_shape
 from simulator.clock import Clock
@@ -383,4 +383,4 @@ def _metering() -> Any:
 def _holder() -> str:
     """The line of the user's code that a tensor is made at."""
     site = call_site()
-    return f"{site[0].co_filename}:{line_of(site)}" if site and not isinstance(site[0], int) else "the strategy itself"
+    return f"{site[0].file}:{site[0].line}" if site else "the strategy itself"

@@ -16,7 +16,19 @@ SEAM = {"simulator/backend.py", "simulator/timed.py", "simulator/controls.py"}
 
 # Lower modules first: a module of a layer imports only from its own layer and those before it.
 LAYERS = [
-    {"enums", "options", "nest", "device", "convert", "slices", "dtypes", "collection", "operators", "topology"},
+    {
+        "enums",
+        "options",
+        "nest",
+        "device",
+        "convert",
+        "slices",
+        "dtypes",
+        "collection",
+        "operators",
+        "topology",
+        "sites",
+    },
     {"tensor", "backend", "layout", "stage"},
     {"values", "lockstep", "graph"},
     {"cluster"},

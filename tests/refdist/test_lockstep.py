@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as generators
 
 from refdist import lockstep
-from refdist.lockstep import Meeting, MeetingError, call_site, pause, play
+from refdist.lockstep import Meeting, MeetingError, pause, play
+from refdist.sites import call_site
 
 
 def meet(value, kind="meeting", details=None):
