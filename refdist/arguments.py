@@ -126,5 +126,5 @@ def _warn(leaf: Any) -> None:
         f"run() got an argument of type {type(leaf).__name__}; expected tensors, nests of tensors, or distributed values. It is "
         f"passed to every replica as it is; close over it instead.",
         UserWarning,
-        stacklevel=5,
+        stacklevel=6,
     )

@@ -4,11 +4,11 @@ import contextlib
 import contextvars
 import functools
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from refdist import nest
 from refdist.backend import Backend, current
-from refdist.device import PLACEMENT, Device, placed
+from refdist.device import PLACEMENT, Device
 from refdist.enums import ReduceOp
 from refdist.lockstep import Meeting, pause, require_no_body_around
 from refdist.sites import call_site
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from refdist.strategy import StrategyBase
 
 Creator = Callable[..., Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Frame(NamedTuple):
@@ -262,6 +263,20 @@ def install_default(make: "Callable[[], StrategyBase]") -> None:
     _default_strategy = make
 
 
+def contained(function: Function) -> Function:
+    """Let a function leave nothing entered, whatever ends it.
+
+    It runs in a copy of the context, which Python leaves in C: a Ctrl-C can come in the middle of entering or leaving a `with`
+    block, but not there.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return contextvars.copy_context().run(function, *args, **kwargs)
+
+    return call  # pyright: ignore[reportReturnType]
+
+
 def current_frame() -> Frame | None:
     """The frame itself, for whoever enters and leaves scopes."""
     return _FRAME.get()
@@ -280,38 +295,36 @@ def enter_replica(frame: Frame, device: Device) -> None:
     PLACEMENT.set(device)
 
 
-@contextlib.contextmanager
-def entered_replica(frame: Frame, device: Device) -> Generator[None]:
+class Entered:
+    """A block of code in a frame and on a device; no generator, for the reason that `Placed` is none."""
+
+    __slots__ = ("_device", "_frame", "_tokens")
+
+    def __init__(self, frame: Frame, device: Device | None) -> None:
+        self._frame, self._device = frame, device
+
+    def __enter__(self) -> None:
+        self._tokens = _FRAME.set(self._frame), PLACEMENT.set(self._device)
+
+    def __exit__(self, *exception: object) -> None:
+        frame, placement = self._tokens
+        PLACEMENT.reset(placement)
+        _FRAME.reset(frame)
+
+
+def entered_replica(frame: Frame, device: Device) -> Entered:
     """Run a block in a replica."""
-    token = _FRAME.set(frame)
-    try:
-        with placed(device):
-            yield
-    finally:
-        _FRAME.reset(token)
+    return Entered(frame, device)
 
 
-def set_frame(frame: Frame | None) -> contextvars.Token[Frame | None]:
-    """Replace the frame without a `with`; the token takes it back."""
-    return _FRAME.set(frame)
+def set_frame(frame: Frame | None) -> None:
+    """Replace the frame without a `with`."""
+    _FRAME.set(frame)
 
 
-def reset_frame(token: contextvars.Token[Frame | None]) -> None:
-    """Take back what `set_frame` did."""
-    _FRAME.reset(token)
-
-
-@contextlib.contextmanager
-def crossed(strategy: "StrategyBase", update: int | None = None) -> Generator[None]:
+def crossed(strategy: "StrategyBase", update: int | None = None) -> Entered:
     """Enter the cross-replica context of a strategy, whatever was entered before."""
-    token = _FRAME.set(Frame(strategy, None, creators(), update))
-    placement = PLACEMENT.set(None) if update is None else None
-    try:
-        yield
-    finally:
-        if placement is not None:
-            PLACEMENT.reset(placement)
-        _FRAME.reset(token)
+    return Entered(Frame(strategy, None, creators(), update), None if update is None else PLACEMENT.get())
 
 
 def require_cross_replica(strategy: "StrategyBase", what: str) -> None:

@@ -83,8 +83,8 @@ def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[
             f"The variable {copies[0].name!r} of dtype {copies[0].dtype} has aggregation MEAN; expected a floating dtype, because "
             f"a mean of integers is none. Use a float, or aggregation SUM."
         )
-    for copy in copies:
-        copy.belong(strategy, variable)
+    for place, copy in enumerate(copies):
+        copy.belong(strategy, variable, place)
     strategy.extended.turns.taken += colocated is None
     return variable
 

@@ -1,9 +1,8 @@
 """Devices by name: every documented spelling, one canonical form."""
 
-import contextlib
 import contextvars
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 
 _SPELLING = re.compile(
     r"/?(?:job:(?P<job>[A-Za-z_]\w*))?/?(?:replica:(?P<replica>\d+))?/?(?:task:(?P<task>\d+))?"
@@ -94,11 +93,24 @@ def _known(name: str, there: frozenset[Device], available: Sequence[Device]) -> 
 PLACEMENT: contextvars.ContextVar[Device | None] = contextvars.ContextVar("placement", default=None)
 
 
-@contextlib.contextmanager
-def placed(device: Device | None) -> Generator[None]:
+def placed(device: Device | None) -> "Placed":
     """Put tensors that are made inside on this device."""
-    token = PLACEMENT.set(device)
-    try:
-        yield
-    finally:
-        PLACEMENT.reset(token)
+    return Placed(device)
+
+
+class Placed:
+    """A block of code whose tensors go to a device.
+
+    Not a generator: one that a Ctrl-C keeps from ending would end much later, and take back what is not its own.
+    """
+
+    __slots__ = ("_device", "_token")
+
+    def __init__(self, device: Device | None) -> None:
+        self._device = device
+
+    def __enter__(self) -> None:
+        self._token = PLACEMENT.set(self._device)
+
+    def __exit__(self, *exception: object) -> None:
+        PLACEMENT.reset(self._token)

@@ -21,6 +21,7 @@ class DistributedVariable(Variable):
         self._strategy = strategy
         self._container = None
         self._values = tuple(copies)
+        self.held = ([copy.stored for copy in copies], None, None)
         self._policy = policy
         first = self._values[0]
         self._backend, self._name = first._backend, first._name
@@ -63,8 +64,8 @@ class DistributedVariable(Variable):
         clone = super().__deepcopy__(memo)
         assert isinstance(clone, DistributedVariable)
         clone._values = tuple(copy.deepcopy(one, memo) for one in self._values)
-        for one in clone._values:
-            one.belong(self.strategy, clone)
+        for place, one in enumerate(clone._values):
+            one.belong(self.strategy, clone, place)
         return clone
 
     def component(self, index: int) -> "DistributedVariable":

@@ -22,7 +22,7 @@ from refdist.plan import Plan
 from refdist.policies import aggregated, require_equal
 from refdist.tensor import Tensor
 from refdist.values import DistributedValues, Mirrored, PerReplica, regroup, select
-from refdist.variables import Variable, current_value
+from refdist.variables import Variable, current_value, write_together
 
 if TYPE_CHECKING:
     from refdist.strategy import StrategyBase
@@ -72,6 +72,7 @@ class StrategyExtended:
         """How many replicas run in step."""
         return len(self.plan.devices)
 
+    @context.contained
     def call_for_each_replica(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
         """Run a function on each replica, in lockstep, and merge what they return."""
         with self._entered("call_for_each_replica()") as strategy:
@@ -110,6 +111,7 @@ class StrategyExtended:
             context.CREATIONS.reset(token)
         return regroup(results)
 
+    @context.contained
     def reduce_to(self, reduce_op: ReduceOp | str, value: Any, destinations: Any, options: Any = None) -> Any:
         """Combine a per-replica value, and leave the result on the devices of the destinations."""
         op = ReduceOp.of(reduce_op)
@@ -120,6 +122,7 @@ class StrategyExtended:
             everybodys = PerReplica(self.everyone(f"reduce({op.name})", prepared.values))
             return self.plan.collectives.reduce(op, everybodys, destinations, options)
 
+    @context.contained
     def batch_reduce_to(
         self, reduce_op: ReduceOp | str, value_destination_pairs: Sequence[tuple[Any, Any]], options: Any = None
     ) -> list[Any]:
@@ -176,11 +179,13 @@ class StrategyExtended:
         """Make one value of what the replicas bring to a write."""
         return aggregated(strategy, variable, verb, self.everyone(verb, payloads))
 
+    @context.contained
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """Mirror one tensor on the devices of the destinations."""
         with self._entered("broadcast_to()"):
             return self.plan.collectives.broadcast(self.tensor(tensor, None), destinations)
 
+    @context.contained
     def update(
         self,
         var: Any,
@@ -200,20 +205,20 @@ class StrategyExtended:
                     f"update() got {var.name!r}, a variable of another strategy; expected one made in this strategy's scope. "
                     f"Call update() of the strategy that made it."
                 )
-            copies = var.copies if isinstance(var, DistributedVariable) else (var,)
-            before = [copy.stored for copy in copies]
-            try:
+
+            def write() -> list[Any]:
+                copies = var.copies
                 results = [self._update_one(i, copy, fn, args, kwargs or {}) for i, copy in enumerate(copies)]
                 if isinstance(var, MirroredVariable):
                     require_equal(var, "update", [copy.stored for copy in copies])
-            except BaseException:
-                for copy, value in zip(copies, before, strict=True):
-                    copy.store(value)
-                raise
+                return results
+
+            results = write_together(var.shards, write)
             return (
                 regroup([nest.map_structure(current_value, r) for r in results], Mirrored) if group else tuple(results)
             )
 
+    @context.contained
     def update_non_slot(
         self,
         colocate_with: Any,
@@ -271,6 +276,7 @@ class StrategyExtended:
             self._compiler = self.backend.compiler(self.plan)
         return self._compiler
 
+    @context.contained
     def create_variable(self, following: Callable[..., Any], **kwargs: Any) -> Any:
         """Make what this strategy makes of a new variable."""
         return create_variable(context.get_strategy(), following, kwargs)

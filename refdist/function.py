@@ -109,6 +109,7 @@ class Function:
         self._count = 0
         self._called: set[Any] = set()  # the functions that have had their first call, and so have made their variables
 
+    @context.contained
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = self._arguments(args, kwargs)
         if context.updating() is not None:

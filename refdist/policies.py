@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from refdist.context import ReplicaContext, crossed
+from refdist.context import ReplicaContext, contained, crossed
 from refdist.device import Device
 from refdist.distributed_variables import DistributedVariable
 from refdist.enums import ReduceOp, VariableAggregation
 from refdist.plan import Placement
 from refdist.slices import IndexedSlices
 from refdist.values import DistributedValues, PerReplica, select
-from refdist.variables import Operation, current_value, replace
+from refdist.variables import WRITING, Operation, current_value, replace
 
 if TYPE_CHECKING:
     from refdist.strategy import StrategyBase
@@ -94,13 +94,12 @@ class OnWrite:
         variable: DistributedVariable, homes: Sequence[Device], verb: str, operation: Operation, value: Any
     ) -> None:
         """Write what all devices of the copies have."""
-        first = variable.copies[0]
-        # One computation for all copies, so that they are equal bit for bit, and nothing is stored before it succeeds.
-        new = first.computed(operation, first.operand(verb, value))
-        backend = variable.strategy.extended.backend
-        copied = [backend.copy(new, home) for home in homes[1:]]
-        for copy, tensor in zip(variable.copies, [new, *copied], strict=True):
-            copy.store(tensor)
+        first, backend = variable.copies[0], variable.strategy.extended.backend
+        operand = first.operand(verb, value)
+        with WRITING:
+            # One computation for all copies, so that they are equal bit for bit, and nothing is stored before it succeeds.
+            new = first.computed(operation, operand)
+            variable.store_all([backend.copy(new, home) for home in homes])
 
 
 class OnRead:
@@ -119,9 +118,7 @@ class OnRead:
                 f"NONE; expected an aggregation that says how copies become one value. Make it with aggregation=..., or read "
                 f"the copies with experimental_local_results()."
             )
-        with crossed(variable.strategy):
-            copies = PerReplica([copy.stored for copy in variable.copies])
-            return variable.strategy.extended.reduce(REDUCTIONS[aggregation], copies)
+        return _read_together(variable, REDUCTIONS[aggregation])
 
     @staticmethod
     def write_in_replica(
@@ -143,9 +140,10 @@ class OnRead:
         if shared:
             # Each copy takes its share, so that reading the sum returns what was assigned.
             operands = _shares(variable, operands, count)
-        news = [copy.computed(operation, operand) for copy, operand in zip(variable.copies, operands, strict=True)]
-        for copy, new in zip(variable.copies, news, strict=True):
-            copy.store(new)
+        backend, homes = variable.strategy.extended.backend, _homes(variable)
+        with WRITING:
+            news = [copy.computed(operation, operand) for copy, operand in zip(variable.copies, operands, strict=True)]
+            variable.store_all([backend.copy(new, home) for new, home in zip(news, homes, strict=True)])
 
 
 class Target:
@@ -162,6 +160,12 @@ class Target:
 
     def __str__(self) -> str:
         return repr(self.variable.name)
+
+
+@contained
+def _read_together(variable: DistributedVariable, op: ReduceOp) -> Any:
+    with crossed(variable.strategy):
+        return variable.strategy.extended.reduce(op, PerReplica([copy.stored for copy in variable.copies]))
 
 
 def _homes(variable: DistributedVariable) -> tuple[Device, ...]:

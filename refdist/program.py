@@ -67,11 +67,14 @@ class Program:
         with WRITING:  # from the values read to the values written nobody else writes
             outputs, result = self._computed(leaves, keep)
             compiler = self._compiler
-            for place, variable in self._writes:
-                if variable.settled or variable.owner is not compiler:
-                    variable.lift(compiler, outputs[place])
-                else:
-                    variable.array = outputs[place]
+            before = [variable.held for _, variable in self._writes]
+            try:
+                for place, variable in self._writes:
+                    variable.held = (None, compiler, outputs[place])
+            except BaseException:  # a Ctrl-C: all variables are written, or none
+                for (_, variable), held in zip(self._writes, before, strict=True):
+                    variable.held = held
+                raise
         return result
 
     def _computed(self, leaves: Sequence[Any], keep: Any) -> tuple[Sequence[Any], Any]:
@@ -91,7 +94,7 @@ class Program:
         for place, each in self._takes:
             yield from leaves[place].parts if each else [leaves[place]]
         for variable in self._reads:
-            yield from [copy.stored for copy in variable.all_copies] if variable.settled else []
+            yield from [copy.stored for copy in variable.all_copies] if variable.held[0] else []
 
     def _keep(self, outputs: Sequence[Any], keep: Callable[[Any, int, Sequence[Device]], None]) -> None:
         """Say how many bytes of what the program has made stay on each device; what is lowered at once says so itself."""
@@ -128,7 +131,7 @@ class Program:
         compiler = self._compiler
         values = [leaves[p].whole(compiler) if each else compiler.lift(leaves[p]) for p, each in self._takes]
         # Mostly a variable has what the last run of a program has left; asking it for that costs more than looking.
-        values += [v.array if v.owner is compiler else v.whole(compiler) for v in self._reads]
+        values += [held[2] if (held := v.held)[1] is compiler else v.whole(compiler) for v in self._reads]
         return values
 
     def _result(self, leaf: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:

@@ -14,7 +14,7 @@ from refdist.convert import to_array
 from refdist.device import PLACEMENT, Device
 from refdist.slices import IndexedSlices
 from refdist.values import DistributedValues
-from refdist.variables import Operation, Variable, current_value
+from refdist.variables import Operation, Variable, current_value, write_together
 
 PartitionFunction = Callable[..., Sequence[int]]
 
@@ -63,12 +63,14 @@ class ShardedVariable(Variable):
         return self.stored
 
     def write(self, verb: str, operation: Operation, value: Any) -> Any:
-        operand = self.operand(verb, value)  # raises before any shard is written
-        for one, rows in zip(self._variables, self._rows, strict=True):
-            if not isinstance(operand, IndexedSlices):
-                one.write(verb, operation, operand[rows.start : rows.stop])
-                continue
-            one.write(verb, operation, _within(operand, rows))
+        operand = self.operand(verb, value)
+
+        def write() -> None:
+            for one, rows in zip(self._variables, self._rows, strict=True):
+                slices = isinstance(operand, IndexedSlices)
+                one.write(verb, operation, _within(operand, rows) if slices else operand[rows.start : rows.stop])
+
+        write_together(self._variables, write)
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "ShardedVariable":

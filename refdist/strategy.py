@@ -9,7 +9,7 @@ from refdist.context import Frame
 from refdist.convert import to_array
 from refdist.data.dataset import Dataset
 from refdist.data.distributed import Dealing, DistributedDataset, Placing, Share, Splitting, stage_of
-from refdist.device import placed
+from refdist.device import PLACEMENT, Device
 from refdist.enums import ReduceOp
 from refdist.extended import StrategyExtended
 from refdist.graph import Symbol, deferred
@@ -54,6 +54,7 @@ class StrategyBase:
         """Make this strategy current in a `with` block, so that it distributes the variables made there."""
         return Scope(self)
 
+    @context.contained
     def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: RunOptions | None = None) -> Any:
         """Call a function once for each replica, and merge what the calls return.
 
@@ -118,6 +119,7 @@ class StrategyBase:
         plan = self._extended.plan
         return Share(plan.workers, plan.worker, plan.replicas)
 
+    @context.contained
     def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
         op = ReduceOp.of(reduce_op)
         if isinstance(value, Symbol):
@@ -153,6 +155,7 @@ class Strategy(StrategyBase):
         """Combine a per-replica value over the replicas, and over an axis of each where one is given."""
         return self._reduce(reduce_op, value, axis)
 
+    @context.contained
     def gather(self, value: Any, axis: int) -> Any:
         """Join the components of a per-replica value along an axis."""
         context.require_cross_replica(self, "gather()")
@@ -202,7 +205,7 @@ class Scope:
 
     def __init__(self, strategy: StrategyBase) -> None:
         self._strategy = strategy
-        self._entered: list[tuple[Frame, Any, Any]] = []
+        self._entered: list[tuple[Frame, Frame | None, Device | None]] = []  # with the frame and the device from before
 
     def __enter__(self) -> StrategyBase:
         strategy = self._strategy
@@ -217,24 +220,38 @@ class Scope:
             new = frame._replace(set_by_hand=False)
         else:
             new = Frame(strategy, None, (*context.creators(), strategy.extended.create_variable))
-        device = strategy.extended.plan.scope_device
-        placement = None if device is None else placed(device)
-        self._entered.append((new, context.set_frame(new), placement))
-        if placement is not None:
-            placement.__enter__()
-        return strategy
+        depth, before = len(self._entered), (new, frame, PLACEMENT.get())
+        try:
+            self._entered.append(before)
+            context.set_frame(new)
+            device = strategy.extended.plan.scope_device
+            if device is not None:
+                PLACEMENT.set(device)
+            return strategy
+        except BaseException:  # a Ctrl-C: nobody leaves what was not entered
+            self._leave(depth, before)
+            raise
 
     def __exit__(self, *exception: Any) -> None:
-        frame, token, placement = self._entered[-1]
-        if context.current_frame() is not frame:
+        before = self._entered[-1]
+        depth = len(self._entered) - 1
+        if context.current_frame() is not before[0] and exception[0] is None:
             raise RuntimeError(
                 f"The scope of {self._strategy!r} was left while another one, entered later, is still active; expected scopes "
                 f"to be left in the reverse order. Use `with strategy.scope():` blocks."
             )
-        self._entered.pop()
-        if placement is not None:
-            placement.__exit__(None, None, None)
-        context.reset_frame(token)
+        try:
+            self._leave(depth, before)
+        except BaseException:
+            self._leave(depth, before)
+            raise
+
+    def _leave(self, depth: int, before: tuple[Frame, Frame | None, Device | None]) -> None:
+        """Take back what entering has done, as often as one likes."""
+        _, frame, device = before
+        context.set_frame(frame)
+        PLACEMENT.set(device)
+        del self._entered[depth:]
 
 
 def experimental_set_strategy(strategy: StrategyBase | None) -> None:

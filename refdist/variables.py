@@ -3,8 +3,8 @@
 import operator
 import threading
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Never
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Never, TypeVar
 
 import numpy as np
 
@@ -23,10 +23,15 @@ if TYPE_CHECKING:
     from refdist.strategy import StrategyBase
 
 Operation = Callable[[Any, Any], Any]
+Result = TypeVar("Result")
 
+# What a variable has: the value of each copy, or None while it is only in the form of compiled programs; who has made that form;
+# and the form. It is replaced as a whole, so that nobody, and no Ctrl-C, ever finds the half of a write.
+Held = tuple[list[Any] | None, Any, Any]
+
+WRITING = threading.RLock()  # held from the value read to the value written, so that no thread writes in between
 # Every variable that a program has made and still holds: a trace must know which ones it could meet. By id, because
 # they have no hash.
-WRITING = threading.RLock()  # held while a program writes variables, or what it has written is taken apart
 LIVE: "weakref.WeakValueDictionary[int, Variable]" = weakref.WeakValueDictionary()
 
 
@@ -86,8 +91,9 @@ class Variable(metaclass=_Creation):
         value = initial_value() if callable(initial_value) else initial_value
         self._backend = context.backend()
         self._device = PLACEMENT.get() or host_device(self._backend)
-        self._value = _initial(self, value, dtype)
-        self._shape, self._dtype = tuple(self._value.shape), self._value.dtype
+        first = _initial(self, value, dtype)
+        self.held: Held = ([first], None, None)
+        self._shape, self._dtype = tuple(first.shape), first.dtype
         if shape is not None and validate_shape and tuple(shape) != self._shape:
             raise ValueError(
                 f"Variable() got an initial value of shape {self._shape} and shape={tuple(shape)}; expected them "
@@ -100,14 +106,14 @@ class Variable(metaclass=_Creation):
         self._container: Variable | None = None
 
     own_copies = False  # whether each replica has a value of its own
-    owner: Any = None  # whose programs have the newest value in their own form
-    array: Any = None  # that form
-    settled = True  # whether the copies have the newest value too
+    _place = 0  # which of the copies of its container it is
 
-    def belong(self, strategy: "StrategyBase", container: "Variable") -> None:
-        """Remember in whose scope the variable was made, and which distributed variable it is a copy of."""
+    def belong(self, strategy: "StrategyBase", container: "Variable", place: int = 0) -> None:
+        """Remember in whose scope the variable was made, and which copy of which distributed variable it is."""
         self._strategy = strategy
-        self._container = container if container is not self else None
+        if container is not self:
+            self._container, self._place = container, place
+            self.held = (None, None, None)  # the container has the value
 
     distribute_strategy = property(lambda self: self._strategy)
     container = property(lambda self: self._container)
@@ -160,9 +166,12 @@ class Variable(metaclass=_Creation):
 
     def write(self, verb: str, operation: Operation, value: Any) -> Any:
         """Replace the value by what an operation makes of it and of an operand."""
-        self.store(self.computed(operation, self.operand(verb, value)))
+        operand = self.operand(verb, value)
+        with WRITING:
+            self.store(self.computed(operation, operand))
         return self
 
+    @context.contained
     def computed(self, operation: Operation, operand: Any) -> Any:
         """What an operation makes of the value, computed where the variable lives."""
         with placed(self._device), self.backend.on(self._device):
@@ -181,13 +190,7 @@ class Variable(metaclass=_Creation):
         if stage is not None:
             return stage.read(self)
         home = self if self._container is None else self._container
-        value = self._value
-        if value is None or not home.settled:
-            with WRITING:
-                if not home.settled:
-                    home.settle()
-                value = self._value
-        return value
+        return (home.held[0] or home.parts())[self._place]
 
     @property
     def copies(self) -> "tuple[Variable, ...]":
@@ -199,26 +202,24 @@ class Variable(metaclass=_Creation):
         """The same, also in a trace."""
         return (self,)
 
-    def lift(self, owner: Any, array: Any) -> None:
-        """Take what a compiled program has made as the newest value; it is taken apart when somebody asks."""
-        self.owner, self.array = owner, array
-        if self.settled:
-            self.settled = False
-            for one in self.all_copies:
-                one._value = None
-
-    def settle(self) -> None:
-        """Give each copy its part of what a compiled program has made."""
-        for one, part in zip(self.all_copies, self.owner.parts(self.array, self), strict=True):
-            one._value = part
-        self.settled = True
+    def parts(self) -> list[Any]:
+        """The value of each copy; what a compiled program has made is taken apart when somebody asks."""
+        with WRITING:
+            parts, owner, array = self.held
+            if parts is None:
+                parts = list(owner.parts(array, self))
+                self.held = (parts, owner, array)
+        return parts
 
     def whole(self, owner: Any) -> Any:
         """The value in the form in which the programs of an owner take it."""
-        if self.owner is not owner:
-            self.array = owner.whole([one.stored for one in self.all_copies], self)
-            self.owner = owner
-        return self.array
+        with WRITING:
+            parts, known, array = self.held
+            if known is not owner:
+                parts = self.parts()
+                array = owner.whole(parts, self)
+                self.held = (parts, owner, array)
+        return array
 
     def operand(self, verb: str, value: Any) -> Any:
         """Convert what is to be written to a tensor beside the value, or say why it cannot be."""
@@ -256,12 +257,24 @@ class Variable(metaclass=_Creation):
         if stage is not None:
             stage.write(self, tensor)
             return
-        home = self if self._container is None else self._container
-        if home.owner is not None:
-            if not home.settled:
-                home.settle()  # the other copies keep what they have
-            home.owner = home.array = None
-        self._value = self._backend.copy(tensor, self._device)
+        home, value = self if self._container is None else self._container, self._backend.copy(tensor, self._device)
+        with WRITING:
+            parts, owner, _ = home.held
+            if parts is not None and owner is None:
+                parts[self._place] = value
+                return
+            parts = [*home.parts()]  # the other copies keep what they have
+            parts[self._place] = value
+            home.held = (parts, None, None)
+
+    def store_all(self, tensors: Sequence[Any]) -> None:
+        """Take a tensor for each copy, which lies where the copy does: all of them, or none."""
+        if STAGE.get() is not None:
+            for copy, tensor in zip(self.copies, tensors, strict=True):
+                copy.store(tensor)
+            return
+        assert all((tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype) for tensor in tensors)
+        self.held = (list(tensors), None, None)
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
         """Add slices at indices; an index that occurs twice counts twice."""
@@ -290,9 +303,10 @@ class Variable(metaclass=_Creation):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
         clone: Any = object.__new__(type(self))
-        if not self.settled:
-            self.settle()
-        clone.__dict__.update(self.__dict__)  # the value cannot be changed, so it is shared
+        clone.__dict__.update(self.__dict__)
+        # Tensors cannot be changed, so they are shared; a copy of a component has a value of its own.
+        clone.held = ([*self.parts()] if self._container is None else [self.stored], None, None)
+        clone._container, clone._place = None, 0
         memo[id(self)] = LIVE[id(clone)] = clone
         return clone
 
@@ -345,6 +359,21 @@ class VariableReference:
 
     def __hash__(self) -> int:
         return id(self._variable)
+
+
+def write_together(variables: "Sequence[Variable]", write: Callable[[], Result]) -> Result:
+    """Write several variables: where that fails, or is interrupted, all of them keep what they had."""
+    with WRITING:
+        homes = [one if one.container is None else one.container for one in variables]
+        before = [home.held for home in homes]
+        try:
+            for home, (parts, owner, array) in zip(homes, before, strict=True):
+                home.held = (parts and [*parts], owner, array)  # of which single copies may be written
+            return write()
+        except BaseException:
+            for home, held in zip(homes, before, strict=True):
+                home.held = held
+            raise
 
 
 def replace(old: Any, new: Any) -> Any:

@@ -4,6 +4,7 @@ import contextlib
 import copy
 import functools
 import gc
+import sys
 import threading
 import weakref
 
@@ -15,6 +16,7 @@ import pytest
 
 import refdist as tf
 from refdist import lockstep
+from refdist.sharded import ShardedVariable
 from refdist.values import PerReplica
 
 ctx = tf.distribute.get_replica_context
@@ -400,3 +402,64 @@ def test_a_waiting_value_that_does_not_fit_is_still_missed(tmp_path):
 def test_what_the_jax_backend_has_not_is_named(attempt):
     with tf.using("jax", cpus=2), pytest.raises((TypeError, ValueError), match="expected"):
         attempt()
+
+
+@pytest.fixture
+def hasty_threads():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def in_threads(work, count=4):
+    failures = []
+
+    def guarded():
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [] == failures
+
+
+@pytest.mark.parametrize("kind", ["plain", "mirrored", "on_read", "staged", "update", "sharded"])
+def test_additions_of_several_threads_are_all_kept(kind, hasty_threads):
+    strategy, times = virtual(), 50
+    add = tf.function(lambda: variable.assign_add(1.0))
+    if kind == "sharded":
+        variable = ShardedVariable([tf.Variable([0.0]), tf.Variable([0.0])])
+    elif kind == "on_read":
+        options = {"synchronization": tf.VariableSynchronization.ON_READ, "aggregation": tf.VariableAggregation.MEAN}
+        variable = make(strategy, 0.0, **options)
+    else:
+        variable = tf.Variable(0.0) if kind == "plain" else make(strategy, 0.0)
+
+    def work():
+        for _ in range(times):
+            if kind == "staged":
+                add()
+            elif kind == "update":
+                strategy.extended.update(variable, lambda copy: copy.assign_add(1.0))
+            else:
+                variable.assign_add([1.0, 1.0] if kind == "sharded" else 1.0)
+
+    if kind == "staged":
+        variable.assign(float(add()) - 1.0)  # written before the threads start
+    in_threads(work)
+
+    assert [4.0 * times] == sorted(set(np.ravel(variable.numpy())))
+
+
+def test_additions_of_several_runs_at_once_are_all_kept(hasty_threads):
+    strategy = virtual()
+    variable = make(strategy, 0.0, aggregation=tf.VariableAggregation.SUM)
+    in_threads(lambda: [strategy.run(lambda: variable.assign_add(tf.constant(1.0))) for _ in range(25)])
+
+    assert 4 * 25 * 2 == float(variable)
