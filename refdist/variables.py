@@ -190,7 +190,7 @@ class Variable(metaclass=_Creation):
         if stage is not None:
             return stage.read(self)
         home = self if self._container is None else self._container
-        return (home.held[0] or home.parts())[self._place]
+        return (home.held[0] or home.taken_apart())[self._place]
 
     @property
     def copies(self) -> "tuple[Variable, ...]":
@@ -202,7 +202,7 @@ class Variable(metaclass=_Creation):
         """The same, also in a trace."""
         return (self,)
 
-    def parts(self) -> list[Any]:
+    def taken_apart(self) -> list[Any]:
         """The value of each copy; what a compiled program has made is taken apart when somebody asks."""
         with WRITING:
             parts, owner, array = self.held
@@ -216,7 +216,7 @@ class Variable(metaclass=_Creation):
         with WRITING:
             parts, known, array = self.held
             if known is not owner:
-                parts = self.parts()
+                parts = self.taken_apart()
                 array = owner.whole(parts, self)
                 self.held = (parts, owner, array)
         return array
@@ -263,7 +263,7 @@ class Variable(metaclass=_Creation):
             if parts is not None and owner is None:
                 parts[self._place] = value
                 return
-            parts = [*home.parts()]  # the other copies keep what they have
+            parts = [*home.taken_apart()]  # the other copies keep what they have
             parts[self._place] = value
             home.held = (parts, None, None)
 
@@ -305,7 +305,7 @@ class Variable(metaclass=_Creation):
         clone: Any = object.__new__(type(self))
         clone.__dict__.update(self.__dict__)
         # Tensors cannot be changed, so they are shared; a copy of a component has a value of its own.
-        clone.held = ([*self.parts()] if self._container is None else [self.stored], None, None)
+        clone.held = ([*self.taken_apart()] if self._container is None else [self.stored], None, None)
         clone._container, clone._place = None, 0
         memo[id(self)] = LIVE[id(clone)] = clone
         return clone

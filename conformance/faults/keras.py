@@ -82,11 +82,12 @@ def an_estimator_forgets_its_strategy(plant: Plant) -> None:
 def variables_of_layers_are_not_distributed(plant: Plant) -> None:
     def wrapper(original: Callable[..., None]) -> Any:
         def hold(self: Any, value: Any) -> None:
-            token = context.set_frame(None)
+            frame = context.current_frame()
+            context.set_frame(None)
             try:
                 original(self, value)
             finally:
-                context.reset_frame(token)
+                context.set_frame(frame)
 
         return hold
 
