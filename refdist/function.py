@@ -264,7 +264,7 @@ class Function:
             strategy = self._strategy or mentioned_strategy(fn) or around
         with self._lock:
             created = False
-            while True:
+            while strategy.extended.plan.workers == 1:
                 try:
                     program, made = traced(strategy, on, fn, leaves, shape, kinds, wide=wide, once=self._once)
                 except OtherStrategy as other:
@@ -272,8 +272,6 @@ class Function:
                         return None  # two strategies in one function: each run is a program of its own
                     assumed, strategy = False, other.strategy
                     self._strategy = strategy
-                    if strategy.extended.plan.workers > 1:
-                        return None
                     continue
                 except NeedsWide:
                     wide = True
@@ -290,6 +288,7 @@ class Function:
                         f"variables to be made in the first call only. Make them outside, or only `if not made:` in the first call."
                     )
                 created = True
+        return None  # the workers of a strategy meet in Python
 
     def _hosted(self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run the body in Python; what it runs in replicas is staged where it can be."""

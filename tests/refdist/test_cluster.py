@@ -243,3 +243,64 @@ def test_workers_share_the_devices_of_jax():
             run_workers(lambda index: index, 5)
 
     assert [(10.0, [0, 1, 2, 3])] * 4 == results
+
+
+def staged_program(strategy, index, staged):
+    """Every way in which a function can use a strategy of several workers."""
+    wrap = tf.function if staged else lambda fn: fn
+    with strategy.scope():
+        variable = tf.Variable(0.0, aggregation=SUM)
+        own = tf.Variable(0.0, synchronization=tf.VariableSynchronization.ON_READ, aggregation=SUM)
+
+    def replica(x):
+        variable.assign_add(x)
+        own.assign_add(x)
+        return ctx().all_reduce("SUM", x)
+
+    def values():
+        return strategy.experimental_distribute_values_from_function(
+            lambda c: tf.constant(1.0 + c.replica_id_in_sync_group)
+        )
+
+    @wrap
+    def step(x):
+        each = strategy.run(replica, args=(x,))
+        return strategy.reduce("SUM", each, axis=None), strategy.gather(
+            strategy.run(lambda x: x[None], args=(x,)), axis=0
+        )
+
+    read = wrap(lambda: own.read_value())
+    outside = [np.asarray(part).tolist() for part in step(values())]
+    with strategy.scope():
+        inside = [np.asarray(part).tolist() for part in step(values())]
+    in_replicas = parts(strategy, strategy.run(wrap(replica), args=(values(),)))
+    return outside, inside, in_replicas, float(variable), float(read()), float(own)
+
+
+@pytest.mark.parametrize("backend", ["simulator", "host"])
+@given(workers=generators.integers(1, 3), gpus=generators.integers(1, 3))
+@settings(max_examples=9)
+def test_a_function_combines_what_all_workers_have(backend, workers, gpus):
+    eager, staged = (
+        together(lambda s, i, staged=staged: staged_program(s, i, staged), workers, gpus, backend)
+        for staged in (False, True)
+    )
+    count = workers * gpus
+    total = count * (count + 1) / 2
+
+    assert eager == staged
+    for outside, inside, in_replicas, variable, read, own in staged:
+        assert [total * count, [1.0 + number for number in range(count)]] == outside == inside
+        assert ([total] * gpus, 3 * total, 3 * total, 3 * total) == (in_replicas, variable, read, own)
+
+
+def test_on_jax_a_function_combines_what_all_workers_have():
+    def run(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        return staged_program(strategy, index, True)
+
+    with tf.using("jax", cpus=2):
+        first, second = run_workers(run, 2)
+
+    assert first == second
+    assert ([6.0, [1.0, 2.0]], 9.0) == (first[0], first[3])
