@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from refdist import nest
 from refdist.lockstep import Meeting, require_same
 from refdist.policies import require_meant
-from refdist.trace import Local, UnevenReplicas
+from refdist.trace import Local, Requirement, UnevenReplicas
 from refdist.values import regroup, shapes_differ
 
 if TYPE_CHECKING:
@@ -24,12 +24,14 @@ class EachReplica:
         self._results: list[Any] = []  # by replica
         self._written: list[dict[Any, Any]] = []
         self._logs: list[list[Meeting]] = []
+        self._turns: list[int] = []
         self._places: list[dict[int, int]] = []  # where in its program's outputs a tensor is, by id
 
     def merged(self) -> Any:
         """What the replicas return, as code outside of them sees it; what they write is written."""
         compiler = self._stage.compiler
         programs = [compiler.replica(functools.partial(self._traced, r), r) for r in range(self._count)]
+        self._stage.turns = max(self._turns)
         self._compare_meetings()
         columns: list[list[Any]] = []
         # What a replica was given, or has read from a variable, is its own, also where it has no other name than the others' own.
@@ -61,18 +63,19 @@ class EachReplica:
 
     def _traced(self, number: int) -> list[Any]:
         stage = self._stage
-        before, log = stage.values, stage.meetings
+        before, log, turns = stage.values, stage.meetings, stage.turns
         stage.values, stage.meetings = dict(before), []
         try:
             with stage.entered():
                 result = self._extended.body(self._strategy, self._fn, self._given, number)
             written = {key: value for key, value in stage.values.items() if before.get(key) is not value}
             self._logs.append(stage.meetings)
+            self._turns.append(stage.turns)
         except Exception as error:
             error.add_note(f"raised in replica {number} of {self._count}, while its function was traced")
             raise
         finally:
-            stage.values, stage.meetings = before, log
+            stage.values, stage.meetings, stage.turns = before, log, turns
         self._results.append(result)
         self._written.append(written)
         tensors = [leaf for leaf in nest.flatten(result) if isinstance(leaf, stage.backend.tensor_type)]
@@ -81,8 +84,8 @@ class EachReplica:
         return outputs
 
     def _written_to(self, key: Any) -> list[Any]:
-        """What each replica has written to a variable; who has not leaves it as it was."""
-        before = self._stage.values.get(key)
+        """What each replica has written to a variable; who has not leaves it as it was, and requires nothing."""
+        before = True if isinstance(key, Requirement) else self._stage.values.get(key)
         if before is None:  # a variable made in this trace, which will be thrown away
             before = next(written[key] for written in self._written if key in written)
         return [written.get(key, before) for written in self._written]

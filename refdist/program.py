@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
 import optree
 
 from refdist import context, nest
 from refdist.arguments import require_count
 from refdist.convert import to_array
 from refdist.device import Device
+from refdist.entropy import ENTROPY, fresh
 from refdist.signatures import Kinds
 from refdist.staged import StagedExtended
 from refdist.strategy import StrategyBase
 from refdist.tensor import Tensor
-from refdist.trace import Handed, Local, Tracing, handed
+from refdist.trace import Handed, Local, Requirement, Tracing, handed
 from refdist.values import DistributedValues, PerReplica, Whole
 from refdist.variables import LIVE, WRITING, Variable, current_value
 
@@ -43,11 +45,14 @@ class Program:
         reads: Sequence[Variable],
         writes: Sequence[tuple[int, Variable]],
         checked: Sequence[str],
+        required: Sequence[tuple[int, Requirement]],
         result: Any,
         wide: bool,
+        draws: bool,
         charge: Callable[..., AbstractContextManager[Any]] | None = None,
     ) -> None:
         self._charge = charge
+        self._required, self._draws = tuple(required), draws
         self._compiler, self._compiled, self._takes = compiler, compiled, tuple(takes)
         self._reads, self._writes, self._checked = tuple(reads), tuple(writes), tuple(checked)
         self._leaves, self._shape = optree.tree_flatten(result, none_is_leaf=True)
@@ -118,6 +123,8 @@ class Program:
                 "A function that uses variables was called inside a transformation of JAX (jit, grad, vmap or scan); expected a "
                 "call outside, because the variables would be frozen into that. Call it there, or pass the values as arguments."
             )
+        for place, requirement in self._required:
+            _require(np.ravel(np.asarray(outputs[place])), requirement)
         if self._checked:
             self._require_equal(outputs[-1])
         return outputs
@@ -132,7 +139,7 @@ class Program:
         values = [leaves[p].whole(compiler) if each else compiler.lift(leaves[p]) for p, each in self._takes]
         # Mostly a variable has what the last run of a program has left; asking it for that costs more than looking.
         values += [held[2] if (held := v.held)[1] is compiler else v.whole(compiler) for v in self._reads]
-        return values
+        return [*values, fresh()] if self._draws else values
 
     def _result(self, leaf: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if type(leaf) is _Output:
@@ -152,6 +159,14 @@ class Program:
                     f"Combine them first with all_reduce(), or pass aggregation=... when you make the variable. Nothing was "
                     f"written."
                 )
+
+
+def _require(flags: Any, requirement: Requirement) -> None:
+    """Raise where a replica says that something does not hold."""
+    if not flags.all():
+        where = [f"replica {number} of {len(flags)}" for number in np.flatnonzero(~flags)] if len(flags) > 1 else []
+        told = f" It happened in {', '.join(where[:4])}{', ...' if len(where) > 4 else ''}." if where else ""
+        raise requirement.error(f"{requirement.text}{told} Nothing was written.")
 
 
 def traced(
@@ -177,8 +192,8 @@ def traced(
     if on is not None and len(known) < len(kinds.each):
         require_count(next(leaves[place] for place in kinds.each if place not in known), compiler.count)
     takes = [(place, False) for place in kinds.tensors] + [(place, True) for place in known]
-    specs = [_spec(leaves[place]) for place, _ in takes] + [(v.shape, v.dtype) for v in variables]
-    inputs = [each and several for _, each in takes] + [v.own_copies and several for v in variables]
+    specs = [_spec(leaves[place]) for place, _ in takes] + [(v.shape, v.dtype) for v in variables] + [ENTROPY]
+    inputs = [each and several for _, each in takes] + [v.own_copies and several for v in variables] + [False]
     found: dict[str, Any] = {}
 
     def body(*values: Any) -> tuple[list[Any], list[bool]]:
@@ -187,7 +202,8 @@ def traced(
             given[place] = handed(place, leaves[place])
         for (place, each), value in zip(takes, values, strict=False):
             given[place] = (Local(stage, value) if several else PerReplica([value])) if each else value
-        own = {id(v.copies[0]): value for v, value in zip(variables, values[len(takes) :], strict=True)}
+        own = {id(v.copies[0]): value for v, value in zip(variables, values[len(takes) : -1], strict=True)}
+        stage.entropy = values[-1]
         stage.values.update(own)
         args, kwargs = (tuple(given), {}) if shape is None else optree.tree_unflatten(shape, given)
         with stage.entered():
@@ -198,10 +214,12 @@ def traced(
                 found["error"] = error
                 raise
         changed = [v for v in variables if stage.values[id(v.copies[0])] is not own[id(v.copies[0])]]
-        compared = {key: value for key, value in stage.values.items() if isinstance(key, tuple)}
-        found.update(result=result, changed=changed, compared=[key[0] for key in compared])
+        compared = {key: value for key, value in stage.values.items() if type(key) is tuple}
+        required = {key: value for key, value in stage.values.items() if isinstance(key, Requirement)}
+        found.update(result=result, changed=changed, required=list(required), compared=[key[0] for key in compared])
         new = [stage.values[id(v.copies[0])] for v in changed]
-        return [*outputs, *new, *compared.values()], [*each, *(v.own_copies and several for v in changed)]
+        own_outputs = [*each, *(v.own_copies and several for v in changed), *[several] * len(required)]
+        return [*outputs, *new, *required.values(), *compared.values()], own_outputs
 
     try:
         with compiler.widened(compiler.exact and wide):
@@ -213,19 +231,24 @@ def traced(
         raise error from error.__cause__
     if stage.created:
         return None, stage.created
-    first = len(written.outputs) - len(found["changed"])
+    last = len(written.outputs) - len(found["required"])
+    first = last - len(found["changed"])
     writes = [(first + number, v) for number, v in enumerate(found["changed"])]
-    names = [*(f"assign() of {v.name!r}" for v in found["changed"]), *found["compared"]]
+    required = [(last + number, requirement) for number, requirement in enumerate(found["required"])]
+    names = [*(f"assign() of {v.name!r}" for v in found["changed"]), *(one.text for one in found["required"])]
+    names += found["compared"]
     checked = [names[i - first] if i >= first else "The result of the function" for i in written.differing]
     program = Program(
         compiler,
         compiler.compile(written),
         [takes[i] for i in written.used if i < len(takes)],
-        [variables[i - len(takes)] for i in written.used if i >= len(takes)],
+        [variables[i - len(takes)] for i in written.used if len(takes) <= i < len(specs) - 1],
         writes,
         checked,
+        required,
         found["result"],
         wide,
+        len(specs) - 1 in written.used,
         compiler.charge(written),
     )
     return program, []

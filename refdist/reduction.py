@@ -10,6 +10,7 @@ from refdist.collectives import require_numbers
 from refdist.enums import ReduceOp
 from refdist.plan import Placement
 from refdist.stage import STAGE
+from refdist.tensor import mean_dtype
 from refdist.values import PerReplica
 
 if TYPE_CHECKING:
@@ -28,13 +29,13 @@ def reduce_axes(extended: "StrategyExtended", op: ReduceOp, value: Any, axis: An
     if op is ReduceOp.SUM:
         return total.astype(tensors[0].dtype)
     count = sum(extended.everyone("reduce", [math.prod(tensor.shape[a] for a in axes) for tensor in tensors]))
-    stage = STAGE.get()
-    if stage is not None and tensors[0].dtype.kind in "iu":
-        stage.require_wide(np.dtype(np.float64))
-        total = total.astype(float)
+    dtype, stage = mean_dtype(tensors[0].dtype), STAGE.get()
+    if stage is not None:
+        stage.require_wide(dtype)
+    if tensors[0].dtype.kind in "iu":
+        total = total.astype(dtype)
     with np.errstate(invalid="ignore", divide="ignore"):  # the mean of no examples is not a number
-        quotient = total / count
-    return quotient if tensors[0].dtype.kind in "biu" else quotient.astype(tensors[0].dtype)
+        return (total / count).astype(dtype)
 
 
 def _axes(axis: Any, tensors: Sequence[Any]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from refdist import context
 from refdist.convert import to_array
 from refdist.device import PLACEMENT, Device
-from refdist.slices import IndexedSlices
+from refdist.slices import IndexedSlices, Shard
 from refdist.values import DistributedValues
 from refdist.variables import Operation, Variable, current_value, write_together
 
@@ -91,7 +91,7 @@ def _within(slices: IndexedSlices, rows: range) -> IndexedSlices:
     inside = (own >= 0) & (own < len(rows))
     if type(own).__name__.endswith("Tracer"):
         # Which ones they are is known when the program runs; JAX drops what is to go beyond the end.
-        return IndexedSlices(slices.values, own * inside + len(rows) * ~inside)
+        return Shard(slices.values, own * inside + len(rows) * ~inside)
     return IndexedSlices(slices.values[inside], own[inside])
 
 

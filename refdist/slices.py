@@ -56,7 +56,12 @@ class IndexedSlices:
                 raise ValueError(
                     f"{verb}() got indices from {known.min()} to {known.max()}; expected 0 to {shape[0] - 1}. Correct them."
                 )
-        return cls(values, indices)
+        return type(given)(values, indices)
+
+    def inside(self, rows: int) -> Any:
+        """Whether all indices are those of rows: known when a program runs, and None where it need not be asked."""
+        known = not type(self.indices).__name__.endswith("Tracer")
+        return None if known else ((self.indices >= 0) & (self.indices < rows)).all()
 
     @classmethod
     def joined(cls, parts: Sequence["IndexedSlices"], share: int = 1) -> "IndexedSlices":
@@ -74,3 +79,10 @@ class IndexedSlices:
         )
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+
+class Shard(IndexedSlices):
+    """Slices for one shard of a variable: those beyond its end belong to the others, and are dropped."""
+
+    def inside(self, rows: int) -> Any:
+        return None

@@ -32,6 +32,14 @@ class Stage(Protocol):
         """Let a variable have another value from here on."""
         ...
 
+    def require(self, flag: Any, error: type[Exception], text: str) -> None:
+        """Let the program end with an error, and without having written anything, where something does not hold."""
+        ...
+
+    def draw(self, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
+        """Random numbers, others in each run of the program and on each replica."""
+        ...
+
     def create(self, make: Any, kwargs: dict[str, Any]) -> "Variable":
         """Make a variable outside of the program."""
         ...

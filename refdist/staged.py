@@ -4,8 +4,6 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from refdist import context, nest
 from refdist.collectives import require_joinable, require_numbers
 from refdist.context import Frame, ReplicaContext, crossed, entered_replica
@@ -17,6 +15,7 @@ from refdist.lockstep import Meeting
 from refdist.policies import REDUCTIONS, Target, require_combinable, require_meant
 from refdist.sites import call_site
 from refdist.slices import IndexedSlices
+from refdist.tensor import mean_dtype
 from refdist.trace import Handed, Local, Tracing, UnevenReplicas
 from refdist.values import DistributedValues, PerReplica, regroup, select
 from refdist.variables import Variable, current_value
@@ -179,7 +178,7 @@ class StagedExtended(StrategyExtended):
         if not from_user or self._count == 1:
             require_numbers(tensor.dtype)
             if op is ReduceOp.MEAN and tensor.dtype.kind in "iu":
-                self.stage.require_wide(np.dtype(np.float64))
+                self.stage.require_wide(mean_dtype(tensor.dtype))
             return self.stage.compiler.combine(op, tensor)
         everyones = PerReplica(self.stage.compiler.everyones(tensor))
         answer = self.plan.collectives.reduce(op, everyones, self._real.plan.devices, options)

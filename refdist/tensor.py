@@ -1,7 +1,6 @@
 """A numpy array that knows its device, cannot be changed, and prints as the pages print it."""
 
-import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Never
 
 import numpy as np
@@ -42,7 +41,7 @@ class Tensor(np.ndarray):
 
     def __getitem__(self, key: Any) -> Any:
         result = super().__getitem__(key)
-        return result if isinstance(result, Tensor) else self.like(np.asarray(result))
+        return result if isinstance(result, Tensor) else self.like(np.asarray(result, self.dtype))
 
     def __setitem__(self, key: Any, value: Any) -> Never:
         raise TypeError(
@@ -70,18 +69,44 @@ class Tensor(np.ndarray):
         return make, (np.array(self, copy=True), self.device)
 
 
-def _out_of_place(name: str) -> Any:
-    operation = getattr(operator, name)
+def _operator(name: str, operation: Callable[[Any, Any], Any]) -> Any:
+    """An operator of tensors: numpy's, but for what it does differently from TensorFlow in silence."""
+    division, by_zero = name.endswith("truediv__"), name.endswith(("floordiv__", "mod__"))
 
     def operate(self: Tensor, other: Any) -> Any:
+        kind = self.dtype.kind
+        if kind == "V" and isinstance(other, (int, float)):
+            other = self.dtype.type(other)  # a Python number leaves bfloat16 what it is
+        elif kind in "iu":
+            if division and self.dtype.itemsize <= 2:
+                return operation(self.astype(np.float32), other)  # where numpy has float16
+            if by_zero:
+                _require_no_zero(self if name.startswith("__r") else other)
         return operation(self, other)
 
     return operate
 
 
-# In-place operators make a new tensor: the array may be shared with other replicas.
-for _name in "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift".split():  # noqa: SIM905
-    setattr(Tensor, f"__i{_name.strip('_')}__", _out_of_place(_name))
+def _require_no_zero(divisor: Any) -> None:
+    array = np.asarray(divisor)
+    if array.dtype.kind in "biu" and not array.all():
+        raise ZeroDivisionError("Integers were divided by zero; expected other divisors.")
+
+
+_NAMES = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()  # noqa: SIM905
+for _name in _NAMES:
+    if _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+        for _side in (f"__{_name}__", f"__r{_name}__"):
+            setattr(Tensor, _side, _operator(_side, getattr(np.ndarray, _side)))
+    # In-place operators make a new tensor: the array may be shared with other replicas.
+    setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"__{_name}__"))
+
+
+def mean_dtype(dtype: Any) -> Any:
+    """The dtype of a mean: that of the numbers, and for integers float64, or float32 for narrow ones."""
+    if dtype.kind not in "biu":
+        return dtype
+    return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)
 
 
 def make(array: np.ndarray[Any, Any], device: Device | str) -> Tensor:

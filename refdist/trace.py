@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from refdist.context import current_frame
 from refdist.lockstep import Meeting
@@ -80,6 +80,15 @@ def handed(place: int, leaf: Any) -> Handed:
     return (HandedValues if isinstance(leaf, DistributedValues) else Handed)(place, leaf)
 
 
+class Requirement(NamedTuple):
+    """What has to hold when a program runs; each replica says whether it does."""
+
+    error: type[Exception]
+    text: str
+    run: int  # of the function on replicas, in the order of the program
+    turn: int
+
+
 class Tracing:
     """One trace of a function: the values that variables have in it, and the strategy that it is about."""
 
@@ -95,6 +104,8 @@ class Tracing:
         self._seen_inside: set[int] = set()  # variables read inside transformations of JAX, which may remember them
         self._contexts = contextlib.ExitStack()
         self.runs = 0
+        self.turns = 0  # how many requirements and random numbers there are so far, on the path of one replica
+        self.entropy: Any = None  # an input of the program that is another one in each run
 
     def extended(self, strategy: "StrategyBase") -> Any:
         real, about = strategy._extended, self.strategy._extended  # pyright: ignore[reportPrivateUsage]
@@ -153,9 +164,7 @@ class Tracing:
                 f"write in the function itself. Return the new value from the transformed function, and assign it there."
             )
         home = variable.container if variable.container is not None else variable
-        frame = current_frame()
-        in_replica = frame is not None and frame.replica is not None and frame.strategy is self.strategy
-        if in_replica and self.count > 1 and home.distribute_strategy is None:
+        if self._in_replica() and home.distribute_strategy is None:
             raise RuntimeError(
                 f"The variable {variable.name!r}, made outside of every scope, was written in a replica of a function; expected a "
                 f"variable of the strategy, because one program cannot write it once for each replica. Make it in "
@@ -180,6 +189,25 @@ class Tracing:
     def compare(self, variable: Variable, verb: str, tensor: Any) -> None:
         """Let the program compare, when it runs, what all replicas write, where it has to be equal."""
         self.values[(f"{verb}() of {variable.name!r}", self.runs, len(self.meetings))] = tensor
+
+    def require(self, flag: Any, error: type[Exception], text: str) -> None:
+        if self.compiler.state() == self._state:  # what a transformation of JAX finds cannot be taken out of it
+            self.turns += 1
+            self.values[Requirement(error, text, self.runs, self.turns)] = flag
+
+    def draw(self, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
+        self.require_wide(dtype)
+        if self.compiler.state() != self._state and self.compiler.repeating():
+            raise RuntimeError(
+                "Random numbers were drawn inside jit, scan or cond of JAX; expected a call in the function itself, because there "
+                "each turn would get the same ones. Draw them before, or use jax.random with a key of your own."
+            )
+        self.turns += 1
+        return self.compiler.uniform(self.entropy, self.turns, shape, low, high, dtype, each=self._in_replica())
+
+    def _in_replica(self) -> bool:
+        frame = current_frame()
+        return self.count > 1 and frame is not None and frame.replica is not None and frame.strategy is self.strategy
 
     def require_outside(self, what: str) -> None:
         """Raise inside a transformation of JAX, of which what replicas do together cannot be a part."""

@@ -226,7 +226,12 @@ class Variable(metaclass=_Creation):
         backend = self.backend
         context.require_no_trace(backend, f"{verb}() of {self.name!r}")
         if isinstance(value, IndexedSlices) or verb.startswith("scatter"):
-            return IndexedSlices.fitting(verb, value, self.shape, self.dtype)
+            slices, stage = IndexedSlices.fitting(verb, value, self.shape, self.dtype), STAGE.get()
+            inside = None if stage is None else slices.inside(self.shape[0])
+            if stage is not None and inside is not None:
+                text = f"{verb}() of {self.name!r} got indices beyond its rows; expected 0 to {self.shape[0] - 1}. Correct them."
+                stage.require(inside, ValueError, text)
+            return slices
         if isinstance(value, Variable):
             value = value.read_value()
         if isinstance(value, DistributedValues):
@@ -293,7 +298,7 @@ class Variable(metaclass=_Creation):
 
         def operation(old: Any, slices: IndexedSlices) -> Any:
             if STAGE.get() is not None:
-                at = old.at[slices.indices]  # JAX drops what is beyond the end; indices that are known were checked
+                at = old.at[slices.indices]  # JAX drops what is beyond the end; the program says so
                 return getattr(at, {np.add.at: "add", np.subtract.at: "subtract"}.get(change, "set"))(slices.values)
             array = backend.get(old)
             change(array, slices.indices, slices.values)

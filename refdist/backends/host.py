@@ -15,7 +15,7 @@ from refdist.backend import Tensors, device_counts
 from refdist.device import Device
 from refdist.enums import ReduceOp
 from refdist.layout import lay_out, pieces
-from refdist.tensor import Tensor, labelled, make
+from refdist.tensor import Tensor, labelled, make, mean_dtype
 from refdist.topology import mesh_shape
 
 _NOWHERE = contextlib.nullcontext()
@@ -128,13 +128,13 @@ def _unchangeable(array: np.ndarray[Any, Any]) -> bool:
 
 
 def mean(total: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
-    """Divide a sum by a count in the sum's own dtype; integers become float64.
+    """Divide a sum by a count in the sum's own dtype; integers become float64, and narrow ones float32.
 
     >>> mean(np.array(7), 2)
     array(3.5)
     """
     if total.dtype.kind in "biu":
-        return np.asarray(np.true_divide(total, count))
+        return np.asarray(np.true_divide(total, count, dtype=mean_dtype(total.dtype)))
     divisor = np.asarray(count).astype(total.dtype)
     if total.dtype.itemsize <= 2 and float(divisor) != count:
         # Narrow floats have no such number: theirs would be another one, or none at all.

@@ -13,15 +13,18 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
+from refdist.backends.jax import operators
 from refdist.backends.jax.costs import cost_of
 from refdist.backends.jax.means import averaged
 from refdist.backends.jax.merging import AXIS, Replica, merged, run_program, varying_outputs
 from refdist.backends.jax.traced import TracedBackend
-from refdist.backends.jax.tracing import renewed, trace_state
+from refdist.backends.jax.tracing import checked_indices, renewed, trace_state, writing_a_program
 from refdist.backends.jax.unrolling import unrolled, worth_it
 from refdist.device import PLACEMENT, Device
 from refdist.enums import ReduceOp
 from refdist.tensor import labelled, make
+
+operators.install()
 
 _BITS = {1: jnp.uint8, 2: jnp.uint16, 4: jnp.uint32, 8: jnp.uint64}
 
@@ -81,6 +84,20 @@ class Compiler(abc.ABC):
     def own(self, tensors: Sequence[Any]) -> Any:
         """The replica's own of several tensors."""
         return tensors[0] if self.count == 1 else jnp.stack(tensors)[lax.axis_index(AXIS)]
+
+    def uniform(
+        self, entropy: jax.Array, turn: int, shape: tuple[int, ...], low: Any, high: Any, dtype: Any, *, each: bool
+    ) -> jax.Array:
+        """Random numbers, for each replica or for all, made of what the program gets in each run."""
+        key = jax.random.fold_in(jax.random.wrap_key_data(entropy, impl="threefry2x32"), turn)
+        key = jax.random.fold_in(key, self.index()) if each else key
+        if dtype.kind in "iu":
+            return jax.random.randint(key, shape, low, high, dtype)
+        return jax.random.uniform(key, shape, dtype, low, high)
+
+    def repeating(self) -> bool:
+        """Say whether the code is part of a program that may run several times, such as the body of a scan."""
+        return writing_a_program()
 
     def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
         """Say how a tensor lies on the logical devices of the replica, where there are such."""
@@ -152,7 +169,7 @@ class Compiler(abc.ABC):
 
         axes = [(AXIS, self.count)] if self.count > 1 else None
         avals = [jax.ShapeDtypeStruct(shape, _narrowed(dtype)) for shape, dtype in specs]
-        with self.placed():
+        with self.placed(), checked_indices():
             jaxpr = jax.make_jaxpr(flat, axis_env=axes)(*avals)
         for const in jaxpr.consts:
             if isinstance(const, Tracer):

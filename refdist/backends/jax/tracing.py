@@ -3,11 +3,13 @@
 import itertools
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import jax
-from jax._src.core import extend_axis_env_nd, set_current_trace  # pyright: ignore
+from jax._src.config import check_static_indices  # pyright: ignore
+from jax._src.core import extend_axis_env_nd, set_current_trace, trace_ctx  # pyright: ignore
+from jax._src.interpreters.partial_eval import DynamicJaxprTrace  # pyright: ignore
 from jax.extend.core import get_opaque_trace_state  # pyright: ignore
 
 
@@ -44,3 +46,13 @@ def treat_as_outside(trace: Any) -> None:
 def staging() -> bool:
     """Say whether what is computed now becomes part of a program that runs later: inside jit or scan, not grad or vmap."""
     return tracing() and isinstance(jax.lax.add(1, 1), jax.core.Tracer)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def writing_a_program() -> bool:
+    """Say whether the innermost trace is that of a program: of jit, scan or cond, not of grad or vmap."""
+    return isinstance(trace_ctx.trace, DynamicJaxprTrace)
+
+
+def checked_indices() -> AbstractContextManager[Any]:
+    """Let an index beyond the end be an error, where it is known; JAX takes the last element for it."""
+    return check_static_indices(True)  # pyright: ignore[reportReturnType]
