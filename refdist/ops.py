@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from refdist import context, convert
+from refdist.collectives import require_numbers
 from refdist.device import PLACEMENT, placed, resolve
 from refdist.logical import stays
 from refdist.stage import STAGE
@@ -95,13 +96,13 @@ def zeros(shape: Any, dtype: Any = np.float32, name: Any = None) -> Any:
 
 def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """Add up a tensor, along an axis where one is given, in its own dtype."""
-    tensor = convert_to_tensor(input_tensor)
+    tensor = _numbers(input_tensor, axis)
     return tensor.sum(axis=_axis(axis), keepdims=keepdims, dtype=_wide(tensor.dtype)).astype(tensor.dtype)
 
 
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """Average a tensor, along an axis where one is given, in its own dtype."""
-    tensor = convert_to_tensor(input_tensor)
+    tensor = _numbers(input_tensor, axis)
     return tensor.mean(axis=_axis(axis), keepdims=keepdims, dtype=_wide(tensor.dtype)).astype(tensor.dtype)
 
 
@@ -170,6 +171,20 @@ def _is_tensor(value: Any) -> bool:
 def _wide(dtype: Any) -> Any:
     """The dtype in which a sum is taken: sixteen bits are too few for many numbers."""
     return np.dtype("float32") if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype
+
+
+def _numbers(value: Any, axis: Any) -> Any:
+    """The tensor of a value that is to be reduced along an axis; numpy would take a scalar, and JAX truth values, in silence."""
+    tensor = convert_to_tensor(value)
+    require_numbers(tensor.dtype)
+    rank = len(tensor.shape)
+    axes = axis if isinstance(axis, (list, tuple)) else () if axis is None else (axis,)
+    if not all(-rank <= one < rank for one in axes):
+        raise ValueError(
+            f"A tensor of shape {tuple(tensor.shape)} was to be reduced along axis={axis!r}; expected dimensions from {-rank} to "
+            f"{rank - 1}. Leave axis out to reduce all of them."
+        )
+    return tensor
 
 
 def _axis(axis: Any) -> Any:

@@ -145,7 +145,7 @@ PARTS = {
         420,
     ),
     "keras": (("keras_hooks/", "estimator.py"), 430),
-    "core": (("",), 3650),
+    "core": (("",), 3700),
 }
 
 

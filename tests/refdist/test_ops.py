@@ -77,3 +77,14 @@ def test_v1_names_make_variables():
     assert [1.0] == v1.get_variable("w", [1], initializer=tf.ones).numpy().tolist()
     with pytest.raises(ValueError, match="partitioner"):
         v1.get_variable("w", [2], partitioner=v1.fixed_size_partitioner(2))
+
+
+@pytest.mark.parametrize("reduce", [tf.reduce_sum, tf.reduce_mean])
+@pytest.mark.parametrize("around", [lambda step: step, tf.function], ids=["eager", "staged"])
+def test_what_has_no_such_axis_or_no_numbers_is_not_reduced(any_backend, reduce, around):
+    with pytest.raises(ValueError, match="axis"):
+        around(lambda x: reduce(x, axis=0))(tf.constant(1.0))
+    with pytest.raises(ValueError, match="axis"):
+        around(lambda x: reduce(x, axis=[0, 2]))(tf.ones([2, 2]))
+    with pytest.raises(TypeError, match="numbers"):
+        around(lambda x: reduce(x))(tf.constant([True, False]))
