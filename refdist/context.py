@@ -180,6 +180,9 @@ def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
                 f"The function given to merge_call returned a value with {len(leaf.values)} components; expected one for each of "
                 f"the {len(payloads)} replicas. Return a value of this strategy, or a plain one."
             )
+    loosened = getattr(strategy.extended.backend, "loosened", None)
+    if loosened is not None and len(payloads) > 1:
+        result = nest.map_structure(loosened, result)  # one tensor for all replicas, which each uses on its own device
     return [select(result, index) for index in range(len(payloads))]
 
 

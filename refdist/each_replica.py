@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from refdist import nest
 from refdist.lockstep import Meeting, require_same
 from refdist.policies import require_meant
-from refdist.trace import Local, Requirement, UnevenReplicas
+from refdist.trace import Local, Requirement, Tracing, UnevenReplicas
 from refdist.values import regroup, shapes_differ
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class EachReplica:
                     f"place; expected a tensor from all of them, or from none. Return one kind of value."
                 )
             columns.append(leaves)
-            return _Slot(len(columns) - 1)
+            origins = {self._stage.one_for_all(leaf) for leaf in leaves}
+            return _Slot(len(columns) - 1, own=origins == {None} or len(origins) > 1)
 
         structure = nest.transpose(self._results, slot, lambda: shapes_differ(self._results))
         keys = list(dict.fromkeys(key for written in self._written for key in written))
@@ -58,7 +59,7 @@ class EachReplica:
         for key, value in zip(keys, outs[len(outs) - len(keys) :], strict=True):
             self._stage.values[key] = value
         return nest.map_structure(
-            lambda leaf: Local(self._stage, outs[leaf.index]) if isinstance(leaf, _Slot) else leaf, structure
+            lambda leaf: leaf.seen(self._stage, outs) if isinstance(leaf, _Slot) else leaf, structure
         )
 
     def _traced(self, number: int) -> list[Any]:
@@ -128,5 +129,9 @@ _PYTHON = (bool, int, float, complex, str, bytes)
 class _Slot:
     """Where a tensor of all replicas goes in a nest of results."""
 
-    def __init__(self, index: int) -> None:
-        self.index = index
+    def __init__(self, index: int, *, own: bool) -> None:
+        self._index, self._own = index, own
+
+    def seen(self, stage: Tracing, outs: Sequence[Any]) -> Any:
+        """The tensor as code outside of the replicas sees it: one for each replica, unless all have got the very same."""
+        return Local(stage, outs[self._index]) if self._own else outs[self._index]

@@ -1,6 +1,8 @@
 """The few tensor functions that strategy programs use, on the arrays of any backend."""
 
+import builtins
 import contextlib
+import warnings
 from collections.abc import Generator, Sequence
 from typing import Any
 
@@ -62,6 +64,8 @@ def identity(input: Any, name: Any = None) -> Any:
     """Make a tensor of equal value on the current device."""
     tensor = convert_to_tensor(input)
     here = PLACEMENT.get()
+    if STAGE.get() is not None and hasattr(tensor, "aval"):
+        return tensor.copy()  # another tensor, also where what it copies is one for all replicas
     return (
         tensor
         if here is None or not isinstance(tensor, context.backend().tensor_type) or stays(tensor)
@@ -103,6 +107,9 @@ def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """Average a tensor, along an axis where one is given, in its own dtype."""
     tensor = _numbers(input_tensor, axis)
+    if 0 in tensor.shape and _mean_of_nothing(tensor.shape, axis):
+        total = reduce_sum(tensor, axis, keepdims)
+        return total if tensor.dtype.kind in "iu" else total * np.array(np.nan, tensor.dtype)
     return tensor.mean(axis=_axis(axis), keepdims=keepdims, dtype=_wide(tensor.dtype)).astype(tensor.dtype)
 
 
@@ -171,6 +178,27 @@ def _is_tensor(value: Any) -> bool:
 def _wide(dtype: Any) -> Any:
     """The dtype in which a sum is taken: sixteen bits are too few for many numbers."""
     return np.dtype("float32") if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype
+
+
+def _mean_of_nothing(shape: Sequence[int], axis: Any) -> bool:
+    """Say whether an average is over no numbers, which has an answer, but one that nobody wants; so tell where it is taken."""
+    axes = axis if isinstance(axis, (list, tuple)) else builtins.range(len(shape)) if axis is None else (axis,)
+    if all(shape[one] for one in axes):
+        return False
+    replica = context.get_replica_context() if context.has_strategy() else None
+    number = None if replica is None else replica.replica_id_in_sync_group
+    where = (
+        f" in replica {number} of {replica.num_replicas_in_sync}"
+        if replica is not None and isinstance(number, int)
+        else ""
+    )
+    warnings.warn(
+        f"The mean of no numbers was taken{where}, of a tensor of shape {tuple(shape)}; expected at least one. It is nan, or 0 for "
+        f"integers. Skip empty pieces, or divide a sum over all replicas by the number of all examples.",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+    return True
 
 
 def _numbers(value: Any, axis: Any) -> Any:

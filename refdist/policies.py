@@ -71,8 +71,9 @@ class OnWrite:
             with strategy.extended.backend.alike(homes, alone):
                 value = strategy.extended.aggregate(strategy, variable, verb, payloads)
                 OnWrite.write_alike(variable, homes, verb, operation, value)
-            values = [copy.stored for copy in variable.copies]
-            return values * len(payloads) if single else values
+            extended, values = strategy.extended, [copy.stored for copy in variable.copies]
+            # Each replica goes on with the value on its own device.
+            return [extended.tensor(values[0], device) for device in extended.plan.devices] if single else values
 
         return replica.meet(verb, Target(variable), merge, payload)
 

@@ -32,10 +32,12 @@ def reduce_axes(extended: "StrategyExtended", op: ReduceOp, value: Any, axis: An
     dtype, stage = mean_dtype(tensors[0].dtype), STAGE.get()
     if stage is not None:
         stage.require_wide(dtype)
-    if tensors[0].dtype.kind in "iu":
-        total = total.astype(dtype)
+    whole = tensors[0].dtype.kind in "iu"
+    if whole:
+        total = total.astype(float if dtype == np.float64 else dtype)  # as wide as JAX allows
     with np.errstate(invalid="ignore", divide="ignore"):  # the mean of no examples is not a number
-        return (total / count).astype(dtype)
+        quotient = total / count
+    return quotient if whole else quotient.astype(dtype)
 
 
 def _axes(axis: Any, tensors: Sequence[Any]) -> tuple[int, ...]:

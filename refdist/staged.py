@@ -51,6 +51,9 @@ class StagedContext(ReplicaContext):
             return self._stage.per_replica(leaf) if isinstance(leaf, self._stage.backend.tensor_type) else leaf
 
         result = function(strategy, *nest.map_structure(seen, list(args)), **nest.map_structure(seen, kwargs))
+        for place, leaf in enumerate(nest.flatten(result)):
+            if isinstance(leaf, self._stage.backend.tensor_type):
+                self._stage.remember_one_for_all(leaf, place)
         return [nest.map_structure(self._mine, result)]
 
     def _mine(self, leaf: Any) -> Any:
@@ -84,7 +87,7 @@ class StagedExtended(StrategyExtended):
                 return EachReplica(self, strategy, fn, local, self._count).merged()
             number = 0 if self._count == 1 else stage.compiler.index()
             result = self._body(strategy, fn, local, number)
-            return nest.map_structure(lambda leaf: self._seen(leaf), result)
+            return nest.map_structure(lambda leaf: leaf if stage.one_for_all(leaf) else self._seen(leaf), result)
         finally:
             context.CREATIONS.reset(token)
 
@@ -166,9 +169,10 @@ class StagedExtended(StrategyExtended):
         op = ReduceOp.of(reduce_op)
         with self._entered("reduce_to()"):
             prepared = self._reducible(op, value)
-            if not isinstance(prepared, DistributedValues):
-                return prepared
-            return self._combined(op, prepared.values[0], options)
+            distributed = isinstance(prepared, DistributedValues)
+            result = self._combined(op, prepared.values[0], options) if distributed else prepared
+            listed = isinstance(destinations, (list, tuple)) and len(destinations) > 1
+            return self._seen(result) if listed or isinstance(destinations, DistributedValues) else result
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None) -> list[Any]:
         return [self.reduce_to(reduce_op, value, to, options) for value, to in value_destination_pairs]

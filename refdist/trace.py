@@ -106,6 +106,8 @@ class Tracing:
         self.runs = 0
         self.turns = 0  # how many requirements and random numbers there are so far, on the path of one replica
         self.entropy: Any = None  # an input of the program that is another one in each run
+        # Tensors that merge_call has given to all replicas, by id, with where they come from: outside they are one.
+        self._one_for_all: dict[int, tuple[Any, tuple[int, ...]]] = {}
 
     def extended(self, strategy: "StrategyBase") -> Any:
         real, about = strategy._extended, self.strategy._extended  # pyright: ignore[reportPrivateUsage]
@@ -189,6 +191,14 @@ class Tracing:
     def compare(self, variable: Variable, verb: str, tensor: Any) -> None:
         """Let the program compare, when it runs, what all replicas write, where it has to be equal."""
         self.values[(f"{verb}() of {variable.name!r}", self.runs, len(self.meetings))] = tensor
+
+    def remember_one_for_all(self, tensor: Any, place: int) -> None:
+        """Remember that all replicas get this very tensor from the present meeting, at a place of its result."""
+        self._one_for_all[id(tensor)] = tensor, (self.runs, len(self.meetings), place)
+
+    def one_for_all(self, tensor: Any) -> tuple[int, ...] | None:
+        """Where a tensor that all replicas have got comes from; None for every other one."""
+        return self._one_for_all.get(id(tensor), (None, None))[1]
 
     def require(self, flag: Any, error: type[Exception], text: str) -> None:
         if self.compiler.state() == self._state:  # what a transformation of JAX finds cannot be taken out of it

@@ -86,6 +86,13 @@ class JaxBackend:
     def copy(self, tensor: jax.Array, device: Device) -> jax.Array:
         return jax.device_put(tensor, self._device(device))
 
+    def loosened(self, leaf: Any) -> Any:
+        """The same tensor without a claim to stay where it is, so that it can be used beside tensors of any device."""
+        if not isinstance(leaf, jax.Array) or not leaf.committed or len(leaf.devices()) > 1:
+            return leaf
+        with jax.default_device(next(iter(leaf.devices()))):
+            return jnp.asarray(np.asarray(leaf))
+
     def alike(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
         return contextlib.nullcontext()
 
@@ -167,10 +174,11 @@ class JaxBackend:
 def _require_exact(value: Any) -> None:
     """Raise where JAX would silently cut a value to 32 bits."""
     narrow = jax.dtypes.canonicalize_dtype(value.dtype)
-    if narrow == value.dtype or value.dtype.kind not in "iu" or not value.size:
+    if narrow == value.dtype or value.dtype.kind not in "iuf" or not value.size:
         return
-    limits = np.iinfo(narrow)
-    if value.min() < limits.min or value.max() > limits.max:
+    limits = np.finfo(narrow) if value.dtype.kind == "f" else np.iinfo(narrow)
+    known = value[np.isfinite(value)] if value.dtype.kind == "f" else value
+    if known.size and (known.min() < limits.min or known.max() > limits.max):
         raise OverflowError(
             f"A value of dtype {value.dtype} goes from {value.min()} to {value.max()}; expected what fits into {narrow}, because "
             f"JAX works in 32 bits. Set jax_enable_x64, or JAX_ENABLE_X64=1 outside, to use 64."
