@@ -12,6 +12,7 @@ from refdist import context, nest
 from refdist.arguments import require_arguments, require_callable
 from refdist.context import ReplicaContext
 from refdist.program import Program, converted, returned, traced
+from refdist.programs import Programs
 from refdist.signatures import (
     Kinds,
     Parameters,
@@ -100,8 +101,7 @@ class Function:
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._once = trace_once
         self._parameters = Parameters(python_function)
-        self._programs: dict[Any, Program | None] = {}  # None for what runs in Python
-        self._quick: dict[Any, Program] = {}  # the same for plain tensors, by less
+        self._programs = Programs(getattr(python_function, "__qualname__", repr(python_function)))
         self._strategy: StrategyBase | None = None  # the one that the body uses without a scope around the call
         self._lock = threading.RLock()
         self._bound: dict[int, Function] = {}
@@ -220,7 +220,7 @@ class Function:
         place = around.extended  # another one on each worker of a parameter server strategy
         quick = None if kwargs or (on is not None and fn is not self) else quick_key(args)
         if quick is not None:
-            program = self._quick.get((around, place, on is None, quick))
+            program = self._programs.find_quickly((around, place, on is None, quick))
             if program is not None:
                 return args, program
         given: Any = (args, kwargs)
@@ -235,14 +235,15 @@ class Function:
             return leaves, None
         staged = fn is not self and on is not None
         key = (around, place, on is None, function_key(fn) if staged else None, shape, kinds.key)
-        program = self._programs.get(key, _UNKNOWN)
-        if program is _UNKNOWN:
-            program = self._programs[key] = self._written(on, fn, leaves, shape, kinds, around)
-            if staged:
-                # A body may change what it refers to while it is traced; that does not make it another one.
-                self._programs[(*key[:3], function_key(fn), *key[4:])] = program
+        program = self._programs.find(key)
+        if program is Programs.missing:
+            program = self._written(on, fn, leaves, shape, kinds, around)
+            # A body may change what it refers to while it is traced; that does not make it another one.
+            again = (*key[:3], function_key(fn), *key[4:]) if staged else key
+            for one in {key, again}:
+                self._programs.keep(one, program, leaves)
         if quick is not None and program is not None:
-            self._quick[around, place, on is None, quick] = program
+            self._programs.keep_quickly((around, place, on is None, quick), program)
         return leaves, program
 
     def _written(

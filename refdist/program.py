@@ -37,6 +37,8 @@ class _Output:
 class Program:
     """Runs a compiled program on the arguments of a call and on the variables that it uses."""
 
+    used = False  # whether it was asked for again since somebody looked
+
     def __init__(
         self,
         compiler: Any,

@@ -43,7 +43,7 @@ LAYERS = [
     {"strategies"},
     {"input_iterator"},
     {"surface_v1", "signatures", "trace", "each_replica", "staged"},
-    {"program"},
+    {"program", "programs"},
     {"function"},
     {"coordinator", "ops", "module", "storage", "train", "saved_model", "config", "io", "random", "estimator"},
     {"distribute", "compat", "tpu", "keras_hooks"},
@@ -131,7 +131,16 @@ PARTS = {
         2300,
     ),
     "staging": (
-        ("stage.py", "trace.py", "each_replica.py", "staged.py", "program.py", "function.py", "signatures.py")
+        (
+            "stage.py",
+            "trace.py",
+            "each_replica.py",
+            "staged.py",
+            "program.py",
+            "programs.py",
+            "function.py",
+            "signatures.py",
+        )
         + tuple(
             f"backends/jax/{name}.py"
             for name in ("staged", "mesh", "means", "traced", "merging", "unrolling", "costs", "metering", "tracing")

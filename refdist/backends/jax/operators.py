@@ -20,11 +20,9 @@ def install() -> None:
     """Let the operators of JAX's arrays follow these rules inside of our programs; elsewhere they stay as they are."""
     for name in (*_DIVISIONS, "getitem"):
         prepare = _indexed if name == "getitem" else _divided(name)
-        tracers = f"_{name}"
+        tracers, constants = f"_{name}", f"__{name}__"
         setattr(ShapedArray, tracers, staticmethod(_prepared(getattr(ShapedArray, tracers), prepare)))
-        if name != "getitem":
-            constants = f"__{name}__"
-            setattr(ArrayImpl, constants, _prepared(getattr(ArrayImpl, constants), prepare))
+        setattr(ArrayImpl, constants, _prepared(getattr(ArrayImpl, constants), prepare))
 
 
 def _prepared(original: Callable[[Any, Any], Any], prepare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
