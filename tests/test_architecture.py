@@ -129,7 +129,8 @@ PARTS = {
         + ("distribute/coordinator.py", "distribute/partitioners.py"),
         420,
     ),
-    "keras": (("keras_hooks/", "estimator.py"), 430),
+    "keras": (("keras_hooks/", "estimator.py"), 490),
+    "files": (("module.py", "storage.py", "train.py", "saved_model.py"), 360),
     "core": (("",), 3650),
 }
 
