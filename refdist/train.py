@@ -1,22 +1,27 @@
 """`tf.train`: checkpoints."""
 
-from collections.abc import Mapping
+import contextvars
+import threading
 from pathlib import Path
 from typing import Any
 
+from refdist.backend import using
 from refdist.cluster import ClusterSpec
-from refdist.module import Module, Waiting, give, named_variables
-from refdist.storage import read_arrays, write_arrays
+from refdist.module import Trackable, Values, is_trackable, joined, named_variables
+from refdist.storage import Arrays, read_arrays, write_arrays
 from refdist.variables import Variable
 
 __all__ = ["Checkpoint", "CheckpointStatus", "ClusterSpec"]
+
+_COUNTER = "save_counter"
+_COUNTING = threading.Lock()
 
 
 class CheckpointStatus:
     """What became of the values of a checkpoint."""
 
-    def __init__(self, waiting: Waiting, unmatched: list[str]) -> None:
-        self._waiting, self._unmatched = waiting, unmatched
+    def __init__(self, values: Values, unmatched: list[str]) -> None:
+        self._values, self._unmatched = values, unmatched
 
     def assert_existing_objects_matched(self) -> "CheckpointStatus":
         """Raise if a variable that exists got no value."""
@@ -30,9 +35,9 @@ class CheckpointStatus:
     def assert_consumed(self) -> "CheckpointStatus":
         """Raise if a variable got no value, or a value found no variable yet."""
         self.assert_existing_objects_matched()
-        if self._waiting:
+        if self._values.paths:
             raise AssertionError(
-                f"The values {', '.join(sorted(self._waiting))} found no variable; expected one for each. Create the variables, or "
+                f"The values {', '.join(self._values.paths)} found no variable; expected one for each. Create the variables, or "
                 f"call expect_partial()."
             )
         return self
@@ -42,7 +47,7 @@ class CheckpointStatus:
         return self
 
 
-class Checkpoint(Module):
+class Checkpoint(Trackable):
     """Saves and restores the variables of the objects given by name.
 
     A distributed variable is saved as one array. Values whose variables do not exist yet are kept, and given to them
@@ -50,46 +55,52 @@ class Checkpoint(Module):
     """
 
     def __init__(self, root: Any = None, **objects: Any) -> None:
-        super().__init__()
-        if root is not None:
-            self.root = root
-        for name, value in objects.items():
-            if not isinstance(value, (Module, Variable, Mapping, list, tuple)):
+        for name, value in (objects if root is None else {"root": root, **objects}).items():
+            if not is_trackable(value):
                 raise ValueError(
-                    f"Checkpoint() got {name}={value!r}; expected a variable, a tf.Module, or a nest of these. Derive the class of "
-                    f"the object from tf.Module, so that its variables are found."
+                    f"Checkpoint() got {name}={value!r}; expected a variable, a tf.Module, a model or an optimizer of Keras, or a "
+                    f"nest of these. Derive the class of the object from tf.Module, so that its variables are found."
                 )
             setattr(self, name, value)
-        self._count = 0
+
+    @property
+    def save_counter(self) -> Variable:
+        """How often the checkpoint was saved; it is saved and restored with the rest, so that no number is used again."""
+        if _COUNTER not in vars(self):  # where it is a variable under its name, like others
+            vars(self)[_COUNTER] = contextvars.Context().run(_counter)
+        return vars(self)[_COUNTER]
 
     def write(self, file_prefix: str) -> str:
         """Write the variables to a file, and return the name under which they can be restored."""
-        arrays = {path: variable.numpy() for path, variable in named_variables(self)}
+        # In a context of its own, so that a Ctrl-C while copies are combined leaves no scope open.
+        arrays = contextvars.copy_context().run(_arrays, self)
         write_arrays(_file(file_prefix), arrays)
         return str(file_prefix)
 
     def save(self, file_prefix: str) -> str:
         """Write the variables under a numbered name: `prefix-1`, `prefix-2`, ..."""
-        name = self.write(f"{file_prefix}-{self._count + 1}")
-        self._count += 1
-        return name
+        with _COUNTING:
+            number = int(self.save_counter.assign_add(1).numpy())
+        return self.write(f"{file_prefix}-{number}")
 
     def restore(self, save_path: str) -> CheckpointStatus:
         """Give saved values to the variables, now or when they come into being; all of them, or none."""
-        arrays = read_arrays(_file(save_path))
-        variables = dict(named_variables(self))
-        for path, variable in variables.items():
-            if path in arrays and (arrays[path].shape, arrays[path].dtype) != (tuple(variable.shape), variable.dtype):
-                raise ValueError(
-                    f"The checkpoint has {path!r} as {arrays[path].dtype} of shape {arrays[path].shape}; expected "
-                    f"{variable.dtype} of shape {tuple(variable.shape)}, as the variable has. Restore a checkpoint of the "
-                    f"same model. Nothing was restored."
-                )
-        unmatched = [path for path in variables if path not in arrays]
-        give(arrays, self, "")
-        return CheckpointStatus(arrays, unmatched)
+        values = Values(read_arrays(_file(save_path)))
+        _ = self.save_counter  # made now, so that it gets its value now
+        unmatched = map(joined, values.give(self, (), strict=True))
+        return CheckpointStatus(values, [path for path in unmatched if path != _COUNTER])  # older files have no counter
 
     read = restore
+
+
+def _arrays(checkpoint: Checkpoint) -> Arrays:  # no method, because every private name is free for a variable
+    return {path: variable.numpy() for path, variable in named_variables(checkpoint)}
+
+
+def _counter() -> Variable:
+    """Make the counter of a checkpoint: one for all backends and scopes, because files go from one to another."""
+    with using("host"):
+        return Variable(0, dtype="int64", trainable=False, name=_COUNTER)
 
 
 def _file(prefix: str) -> Path:

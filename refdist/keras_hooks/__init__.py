@@ -32,6 +32,6 @@ def keras() -> Any:
             f"tf.keras was asked for, and Keras runs on {chosen}; expected its JAX backend, on which strategies compute. Set "
             f"KERAS_BACKEND=jax before Keras is imported, or leave it unset and use tf.keras."
         )
-    for name in ("state", "variables", "trainer"):
+    for name in ("state", "variables", "tracked", "trainer"):
         importlib.import_module(f"{__name__}.{name}").install()
     return module

@@ -375,11 +375,12 @@ def test_checkpoints_find_private_attributes_and_refuse_what_they_cannot_see(tmp
     tricky = {"a/b": tf.Variable(1.0), "a": {"b": tf.Variable(2.0)}}
     checkpoint = tf.train.Checkpoint(module=module, tricky=tricky)
     path = checkpoint.save(str(tmp_path / "p"))
-    for variable in checkpoint.variables:
+    variables = module._hidden, tricky["a/b"], tricky["a"]["b"]
+    for variable in variables:
         variable.assign(9.0)
     checkpoint.restore(path).assert_consumed()
 
-    assert [1.0, 1.0, 2.0] == [float(v.numpy()) for v in (module._hidden, tricky["a/b"], tricky["a"]["b"])]
+    assert [1.0, 1.0, 2.0] == [float(variable.numpy()) for variable in variables]
     with pytest.raises(ValueError, match="Derive the class"):
         tf.train.Checkpoint(model=Plain())
     with pytest.raises(TypeError, match="Nothing was written"):
