@@ -17,6 +17,7 @@ from refdist.topology import host_count, mesh_shape
 
 Tensor: TypeAlias = Any
 Tensors: TypeAlias = Sequence[Any]
+MOST_DEVICES = 1_000_000  # of a machine that exists by name; they take a gigabyte and twenty seconds
 
 
 class Backend(Protocol):
@@ -172,8 +173,14 @@ def device_counts(cpus: int = 1, gpus: int = 0, tpus: int | tuple[int, ...] = 0,
         least = 1 if kind == "cpus" else 0
         if not isinstance(count, int) or isinstance(count, bool) or count < least:
             raise ValueError(f"{kind} is {count!r}; expected an int of at least {least}. Give the number of devices.")
+    cores = math.prod(mesh_shape(tpus))
+    if cpus + gpus + cores > MOST_DEVICES:
+        raise ValueError(
+            f"The machine was asked for {cpus + gpus + cores:,} devices; expected at most {MOST_DEVICES:,}, because each "
+            f"takes memory and time. Use fewer."
+        )
     local = tuple(Device(f"{kind[:3]}:{index}") for kind, count in counts.items() for index in range(count))
-    return local + _tpu_devices(math.prod(mesh_shape(tpus)))
+    return local + _tpu_devices(cores)
 
 
 def _tpu_devices(count: int) -> tuple[Device, ...]:

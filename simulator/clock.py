@@ -1,6 +1,7 @@
 """Virtual time: one clock for each device of a cluster, moved on by work and by messages."""
 
 import functools
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -9,9 +10,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from simulator.prediction import arrivals, in_step, played
+from simulator.prediction import arrivals, in_step, soonest
 from simulator.recording import record
-from simulator.schedules import ALGORITHMS, Schedule, schedule_of
+from simulator.schedules import Schedule
 from simulator.steps import Step, time_text
 from simulator.topology import Cluster
 from simulator.traces import Span, Trace
@@ -68,6 +69,7 @@ class Clock:
     @_alone
     def work(self, devices: Sequence[int] | Array, seconds: float, name: str = "compute") -> None:
         """Let devices be busy, each for so long."""
+        _require_end(seconds)
         chosen = np.asarray(devices)
         if self.recordings and seconds > 0:
             starts = [(self.names[device], float(self.time[device])) for device in chosen]
@@ -117,15 +119,8 @@ class Clock:
         """The algorithm by which these devices add up so many bytes soonest."""
         key = (tuple(devices), payload_bytes)
         if key not in self._chosen:
-            host_size = self.host_size(devices)
-            names = [name for name in ALGORITHMS if name != "halving_linear" or len(devices) <= 256]
-            times = [
-                played(
-                    self.cluster, schedule_of(name, len(devices), host_size), payload_bytes, devices=np.asarray(devices)
-                )
-                for name in names
-            ]
-            self._chosen[key] = min(zip(names, times, strict=True), key=lambda pair: pair[1].seconds)[0]
+            found = soonest(self.cluster, payload_bytes, np.asarray(devices), self.host_size(devices))
+            self._chosen[key] = found.algorithm
         return self._chosen[key]
 
     def host_size(self, devices: Sequence[int]) -> int:
@@ -205,6 +200,7 @@ class Clock:
         return np.maximum(self.time[chosen] if ready is None else ready, self._free[chosen])
 
     def _exchanged(self, chosen: Array, begin: Array, done: Array) -> Array:
+        _require_end(float(done.max()))
         # Who is there first waits for the last; the rest of the time is the exchange itself.
         there = np.minimum(np.maximum(float(begin.max()), begin), done)
         self.communicating[chosen] += done - there
@@ -217,10 +213,11 @@ class Clock:
     def _message(self, schedule: Schedule, chosen: Array, size_bytes: float) -> float:
         """How long a schedule of one message takes, which has all links of its way for itself."""
         only = schedule.rounds[0]
-        way = self.cluster.routing.routes(chosen[only.source], chosen[only.target])
-        links, passes = np.unique(way[way >= 0], return_counts=True)
-        slowest = (passes / self._bandwidth[links]).max(initial=0.0)
-        return float((passes * self._latencies[links]).sum() + size_bytes * slowest)
+        way = self.cluster.routing.ways(chosen[only.source], chosen[only.target])
+        links, passes = np.unique(way.links, return_counts=True)
+        with np.errstate(over="ignore"):  # who asks refuses what is too large
+            slowest = (passes / self._bandwidth[links]).max(initial=0.0)
+            return float((passes * self._latencies[links]).sum() + size_bytes * slowest)
 
     def _in_step(self, schedule: Schedule, chosen: Array, payload_bytes: float) -> Array:
         """How long each device takes where all begin at once; a training loop asks for the same again and again."""
@@ -258,3 +255,11 @@ class Clock:
                 f"{self.names[device]:{width}} " + " ".join(f"{time_text(column[device]):>12}" for column in columns)
             )
         return "\n".join(lines)
+
+
+def _require_end(seconds: float) -> None:
+    if not seconds < math.inf:
+        raise OverflowError(
+            f"A device would be busy for {seconds} seconds; expected a time that a float can hold. Give it less work or fewer "
+            f"bytes, or the cluster more speed."
+        )

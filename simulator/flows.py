@@ -32,6 +32,7 @@ def play(
     own: Any,  # of each device; see Own
     own_step: Any,
     own_start: Any,
+    repeat: Any,  # of each step: how often it happens
     route_start: Any,  # of each route; see Routes
     route_links: Any,
     latency: Any,
@@ -42,25 +43,24 @@ def play(
     first: Any,  # out: when each message was sent; None where nobody asks
     last: Any,  # out: when it had arrived
 ) -> Any:
+    """When each device is done, how many messages arrived, and how many never will."""
     # Plain arrays come in, as numba cannot read what it has kept for tuples whose class has since been renamed.
     sent, routes = Sent(source, target, size, route), Routes(route_start, route_links, latency, weight)
-    return _play(sent, Own(own, own_step, own_start), routes, bandwidth, begin, most, first, last)
+    return _play(sent, Own(own, own_step, own_start, repeat), routes, bandwidth, begin, most, first, last)
 
 
 @numba.njit  # pyright: ignore
 def _play(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: int, first: Any, last: Any) -> Any:
-    """When each device is done, what each link carried, and how many messages arrived."""
     devices = begin.size
     progress, slots, users, near = _nothing_yet(sent, own, routes, bandwidth, begin, most)
-    carried = np.zeros(bandwidth.size)
     order = np.argsort(begin, kind="mergesort")  # devices come in the order of their readiness
     cursor = events = comers = touches = arrivals = turn = 0
     while True:
         now = slots.due[slots.heap[0]] if events > 0 else np.inf
         if cursor < devices:
             now = min(now, begin[order[cursor]])
-        if now == np.inf:
-            break
+        if not now < np.inf:
+            break  # nothing is left, or what is left takes longer than a number can say
         turn += 1
         while cursor < devices and begin[order[cursor]] == now:
             if progress.at[order[cursor]] < own.start[order[cursor] + 1]:
@@ -80,7 +80,7 @@ def _play(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: in
                     if last is not None:
                         last[message] = now
                 else:
-                    touches = _join(users, slot, sent.route[message], routes, touches, carried, sent.size[message])
+                    touches = _join(users, slot, sent.route[message], routes, touches)
                     _flow(slots, slot, now, routes.start, sent.route[message], events)
             if comers == 0:
                 break
@@ -95,7 +95,7 @@ def _play(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: in
                 _share(near, users, slots, sent, routes, near_links, near_slots)
                 _change_rates(near, slots, near_slots, now, events)
         touches = 0
-    return progress.done, carried, arrivals
+    return progress.done, arrivals, events
 
 
 @numba.njit  # pyright: ignore
@@ -106,7 +106,7 @@ def _nothing_yet(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, m
     for route in range(routes.latency.size):
         hops = max(hops, routes.start[route + 1] - routes.start[route])
     pending, coming, met = np.zeros(devices, np.int64), np.empty(devices, np.int64), np.zeros(sent.size.size, np.int8)
-    progress = Progress(begin.copy(), own.start[:-1].copy(), pending, coming, met)
+    progress = Progress(begin.copy(), own.start[:-1].copy(), np.zeros(devices, np.int64), pending, coming, met)
     left, rate, since, due = np.zeros(most), np.zeros(most), np.zeros(most), np.zeros(most)
     message, heap, place = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
     slots = Slots(message, np.zeros(most, np.bool_), left, rate, since, due, heap, place, np.arange(most - 1, -1, -1))
@@ -131,6 +131,7 @@ def _enter(
         progress.pending[device] += 1
         progress.met[message] += 1
         if progress.met[message] == 2:
+            progress.met[message] = 0  # until the step happens again
             slot = slots.free[slots.free.size - events - 1]
             slots.message[slot] = message
             slots.left[slot] = sent.size[message]
@@ -141,7 +142,9 @@ def _enter(
             if first is not None:
                 first[message] = now
         at += 1
-    progress.at[device] = at
+    progress.times[device] += 1
+    if progress.times[device] == own.repeat[step]:
+        progress.at[device], progress.times[device] = at, 0
     return events
 
 
@@ -187,7 +190,7 @@ def _remove(slots: Any, events: int) -> int:
 
 
 @_part
-def _join(users: Any, slot: int, route: int, routes: Any, touches: int, carried: Any, size: float) -> int:
+def _join(users: Any, slot: int, route: int, routes: Any, touches: int) -> int:
     """Let a message use the links of its route."""
     start = routes.start[route]
     for hop in range(routes.start[route + 1] - start):
@@ -198,7 +201,6 @@ def _join(users: Any, slot: int, route: int, routes: Any, touches: int, carried:
         if users.head[link] >= 0:
             users.ahead[users.head[link]] = node
         users.head[link] = node
-        carried[link] += size
         touches = _touch(users, link, touches)
     return touches
 
@@ -269,11 +271,14 @@ def _look_at(near: Any, link: int, links: int, turn: int) -> int:
 def _share(near: Any, users: Any, slots: Any, sent: Any, routes: Any, links: int, todo: int) -> None:
     """Give the messages of the link that has least for each what it has, then those of the next, and so on."""
     while todo > 0:
-        share = np.inf
+        share, still = np.inf, 0
         for index in range(links):
             link = near.links[index]
             if near.users[link] > 0:
                 share = min(share, near.spare[link] / near.load[link])
+                near.links[still] = link
+                still += 1
+        links = still
         limit = share * _TIE
         for index in range(links):
             link = near.links[index]
@@ -306,7 +311,7 @@ def _change_rates(near: Any, slots: Any, found: int, now: float, events: int) ->
             slots.left[slot] = max(slots.left[slot] - slots.rate[slot] * (now - slots.since[slot]), 0.0)
             slots.since[slot] = now
             slots.rate[slot] = rate
-            slots.due[slot] = now + slots.left[slot] / rate
+            slots.due[slot] = now + slots.left[slot] / rate if rate > 0.0 else np.inf
             _rise(slots.heap, slots.place, slots.due, slots.place[slot])
             _sink(slots.heap, slots.place, slots.due, slots.place[slot], events)
 
@@ -380,3 +385,18 @@ def by_device(source: Any, target: Any, step: Any, devices: int) -> Any:
             largest = max(largest, width)
         most += largest
     return own, steps, start, most
+
+
+@numba.njit(cache=True)  # pyright: ignore
+def relay(ready: Any, following: Any, before: Any, latency: Any, flowing: Any, repeat: int) -> None:
+    """Let each device send to the one that follows, again and again, over links that no two messages share.
+
+    The times are the bits of the loop above: a message begins when both of its devices are ready, waits for its latency, and
+    flows.
+    """
+    arrived = np.empty_like(ready)
+    for _ in range(repeat):
+        for d in range(ready.size):
+            arrived[d] = (max(ready[d], ready[following[d]]) + latency[d]) + flowing[d]
+        for d in range(ready.size):
+            ready[d] = max(arrived[d], arrived[before[d]])

@@ -4,15 +4,21 @@ import dataclasses
 import functools
 import importlib
 import math
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from simulator.schedules import ALGORITHMS, Schedule
-from simulator.topology import Cluster, Hosts, Star
+from simulator.limits import MOST_LINKS, MOST_MESSAGES, TooLarge
+from simulator.relays import relayed
+from simulator.routing import Hosts, Star
+from simulator.schedules import ALGORITHMS, Round, Schedule
+from simulator.topology import Cluster
 
 Array = np.ndarray[Any, Any]
 IN_SWITCH = "in_switch"
+_UNWARNED = np.errstate(over="ignore", divide="ignore")  # what is too large for a number is refused in the end
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,13 +48,15 @@ def predict_all_reduce(
 ) -> Prediction:
     """Say how long an all-reduce of so many bytes on every device takes.
 
+    An algorithm whose messages are too many to be played is refused before it begins.
+
     >>> star = Cluster.star(8, bandwidth_bytes_per_second=12.5e9, latency_seconds=500e-9)
     >>> round(predict_all_reduce(star, 4096, "ring").seconds * 1e6, 4)
     14.5734
 
     Args:
-        algorithm: one of ALGORITHMS, or "auto" for the fastest of them; "in_switch" where the one switch of the cluster
-            can add, which "auto" does not assume.
+        algorithm: one of ALGORITHMS, or "auto" for the fastest of those that can be played; "in_switch" where the one switch of the
+            cluster can add, which "auto" does not assume.
         envelope_bytes: what every message carries beside its payload.
     """
     if not isinstance(cluster, Cluster):
@@ -56,24 +64,44 @@ def predict_all_reduce(
             f"predict_all_reduce() got cluster={cluster!r}; expected a simulator.Cluster. Make one with Cluster.star(...)."
         )
     sizes = (payload_bytes, envelope_bytes)
-    if not all(isinstance(size, (int, float, np.number)) and 0 <= size < math.inf for size in sizes):
+    if not all(isinstance(size, (int, float, np.number)) and 0 <= size <= sys.float_info.max for size in sizes):
         raise ValueError(
             f"predict_all_reduce() got payload_bytes={payload_bytes!r} and envelope_bytes={envelope_bytes!r}; expected numbers of "
-            f"at least 0. Give bytes."
+            f"at least 0 that fit into a float. Give bytes."
         )
+    payload_bytes, envelope_bytes = map(float, sizes)
     if not isinstance(algorithm, str) or algorithm not in ("auto", IN_SWITCH, *ALGORITHMS):
         known = ", ".join([*ALGORITHMS, IN_SWITCH])
         raise ValueError(f"The algorithm is {algorithm!r}; expected auto or one of {known}. Use one of these.")
     if algorithm == "auto":
-        names = [name for name in ALGORITHMS if name != "halving_linear" or cluster.device_count <= 256]
-        found = [predict_all_reduce(cluster, payload_bytes, name, envelope_bytes) for name in names]
-        return min(found, key=lambda one: one.seconds)
+        everybody = np.arange(cluster.device_count)
+        return soonest(cluster, payload_bytes, everybody, cluster.host_size, envelope_bytes)
     if algorithm == IN_SWITCH:
         return in_switch(cluster, payload_bytes, envelope_bytes)
     schedule = ALGORITHMS[algorithm](cluster.device_count, cluster.host_size)
     return played(cluster, schedule, payload_bytes, envelope_bytes)
 
 
+def soonest(
+    cluster: Cluster, payload_bytes: float, devices: Array, host_size: int, envelope_bytes: float = 0
+) -> Prediction:
+    """The algorithm by which devices add up so many bytes soonest, among those whose messages can be played."""
+    found: list[Prediction] = []
+    refused: list[TooLarge] = []
+    for name in ALGORITHMS:
+        if name == "halving_linear" and devices.size > 256:
+            continue  # takes long to play, and is never the fastest of so many
+        try:
+            schedule = ALGORITHMS[name](devices.size, host_size)
+            found.append(played(cluster, schedule, payload_bytes, envelope_bytes, devices))
+        except TooLarge as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
+    return min(found, key=lambda one: one.seconds)
+
+
+@_UNWARNED
 def in_switch(cluster: Cluster, payload_bytes: float, envelope_bytes: float = 0) -> Prediction:
     """All send to the switch, which adds what passes through it and sends the sum back while it still comes in."""
     one_host = isinstance(cluster.routing, Hosts) and cluster.routing.hosts == 1
@@ -89,7 +117,7 @@ def in_switch(cluster: Cluster, payload_bytes: float, envelope_bytes: float = 0)
     carried[:links] = payload_bytes + envelope_bytes
     latency = float(cluster.latencies()[0] + cluster.latencies()[links - 1])
     seconds = latency + float((carried[:links] / cluster.bandwidth()[:links]).max())
-    return Prediction(IN_SWITCH, seconds, links, carried)
+    return predicted(IN_SWITCH, payload_bytes, seconds, links, carried)
 
 
 def played(
@@ -101,38 +129,45 @@ def played(
         devices: which devices of the cluster take part, where these are not all.
     """
     quick = in_step(cluster, schedule, payload_bytes, envelope_bytes, devices)
-    return quick if quick is not None else by_message(cluster, schedule, payload_bytes, envelope_bytes, devices)
-
-
-def in_step(
-    cluster: Cluster, schedule: Schedule, payload_bytes: float, envelope_bytes: float, devices: Array | None = None
-) -> Prediction | None:
-    """Play each round once, where all devices take part in it and end it together; None where they do not."""
-    now, carried, transfers = 0.0, np.zeros(cluster.bandwidth().size), 0
-    start = np.zeros(cluster.device_count)
-    for one in schedule.rounds:
-        if one.joined or np.unique(np.concatenate([one.source, one.target])).size < schedule.devices:
-            return None
-        messages = messages_of(schedule, [dataclasses.replace(one, repeat=1)], payload_bytes, envelope_bytes)
-        done, loads, count = run_messages(cluster, moved(messages, devices), start)
-        ends = done if devices is None else done[devices]
-        if ends.min() != ends.max():
-            return None
-        for _ in range(one.repeat):
-            now += ends[0]
-        carried += loads * one.repeat
-        transfers += count * one.repeat
-    return Prediction(schedule.name, float(now), transfers, carried)
-
-
-def by_message(
-    cluster: Cluster, schedule: Schedule, payload_bytes: float, envelope_bytes: float, devices: Array | None = None
-) -> Prediction:
-    """Play every message."""
+    if quick is not None:
+        return quick
     everybody = np.arange(schedule.devices) if devices is None else devices
     return arrivals(cluster, schedule, payload_bytes, everybody, np.zeros(schedule.devices), envelope_bytes)[0]
 
 
+def predicted(name: str, payload_bytes: float, seconds: float, transfers: int, carried: Array) -> Prediction:
+    """A prediction, where it is one: a time that no number can say is refused."""
+    if not (math.isfinite(seconds) and np.isfinite(carried).all()):
+        raise OverflowError(
+            f"{name} of {payload_bytes:g} bytes would take or carry more than {sys.float_info.max:g} seconds or bytes; expected "
+            f"what a float can hold. Give fewer bytes, or links with less latency and more bandwidth."
+        )
+    return Prediction(name, seconds, transfers, carried)
+
+
+@_UNWARNED
+def in_step(
+    cluster: Cluster, schedule: Schedule, payload_bytes: float, envelope_bytes: float, devices: Array | None = None
+) -> Prediction | None:
+    """Play each round once, where all devices take part in it and end it together; None where they do not."""
+    everybody = np.arange(schedule.devices) if devices is None else devices
+    start = np.zeros(schedule.devices)
+    now, carried, transfers = 0.0, np.zeros(cluster.link_count), 0
+    for one in schedule.rounds:
+        if one.joined or np.unique(np.concatenate([one.source, one.target])).size < schedule.devices:
+            return None
+        alone = dataclasses.replace(schedule, rounds=(dataclasses.replace(one, repeat=1),))
+        found, ends = arrivals(cluster, alone, payload_bytes, everybody, start, envelope_bytes)
+        if ends.min() != ends.max():
+            return None
+        for _ in range(one.repeat):
+            now += float(ends[0])
+        carried += found.link_bytes * one.repeat
+        transfers += found.transfers * one.repeat
+    return predicted(schedule.name, payload_bytes, float(now), transfers, carried)
+
+
+@_UNWARNED
 def arrivals(
     cluster: Cluster,
     schedule: Schedule,
@@ -141,25 +176,51 @@ def arrivals(
     begin: Array,
     envelope_bytes: float = 0,
 ) -> tuple[Prediction, Array]:
-    """Play every message between devices that begin at different times, and say when each of them is done."""
+    """Play a schedule between devices that begin at different times, and say when each of them is done."""
+    ends, carried = relayed(cluster, schedule, payload_bytes, envelope_bytes, devices, begin) or one_by_one(
+        cluster, schedule, payload_bytes, envelope_bytes, devices, begin
+    )
+    seconds = float(ends.max(initial=0.0)) - float(begin.min())
+    return predicted(schedule.name, payload_bytes, seconds, schedule.transfers, carried), ends
+
+
+def by_message(
+    cluster: Cluster, schedule: Schedule, payload_bytes: float, envelope_bytes: float, devices: Array | None = None
+) -> Prediction:
+    """Play every message."""
+    everybody, begin = np.arange(schedule.devices) if devices is None else devices, np.zeros(schedule.devices)
+    ends, carried = one_by_one(cluster, schedule, payload_bytes, envelope_bytes, everybody, begin)
+    return predicted(schedule.name, payload_bytes, float(ends.max(initial=0.0)), schedule.transfers, carried)
+
+
+@_UNWARNED
+def one_by_one(
+    cluster: Cluster, schedule: Schedule, payload_bytes: float, envelope_bytes: float, devices: Array, begin: Array
+) -> tuple[Array, Array]:
+    """Play every message between devices that begin at different times: when each is done, and what each link carried."""
+    if schedule.transfers > MOST_MESSAGES:
+        raise TooLarge(
+            f"{schedule.name} between {schedule.devices:,} devices has {schedule.transfers:,} messages, to be played one by one; "
+            f"expected at most {MOST_MESSAGES:,}, which take about a minute. Use an algorithm of fewer messages, such as "
+            f"'halving_doubling' or 'hierarchical', or fewer devices."
+        )
     messages = moved(messages_of(schedule, schedule.rounds, payload_bytes, envelope_bytes), devices)
     ready = np.zeros(cluster.device_count)
     ready[devices] = begin
     done, carried, count = run_messages(cluster, messages, ready)
     assert count == schedule.transfers, "a schedule in which devices wait for each other without end"
-    ends = done[devices]
-    seconds = float(ends.max(initial=0.0)) - float(begin.min())
-    return Prediction(schedule.name, seconds, count, carried), ends
+    return done[devices], carried
 
 
 @dataclasses.dataclass(frozen=True)
 class Messages:
-    """Messages as arrays: who, to whom, how much, and in which step."""
+    """Messages as arrays: who, to whom, how much, and in which step; and how often each step happens, if not once."""
 
     source: Array
     target: Array
     size: Array
     step: Array
+    repeat: Array | None = None
 
 
 def moved(messages: Messages, devices: Array | None) -> Messages:
@@ -170,25 +231,20 @@ def moved(messages: Messages, devices: Array | None) -> Messages:
     return dataclasses.replace(messages, source=places[messages.source], target=places[messages.target])
 
 
-def messages_of(schedule: Schedule, rounds: Any, payload_bytes: float, envelope_bytes: float) -> Messages:
-    """The messages of some rounds of a schedule."""
-    sources: list[Array] = []
-    targets: list[Array] = []
-    sizes: list[Array] = []
-    counts: list[int] = []
-    steps: list[int] = []
-    for one in rounds:
-        size = payload_bytes * one.width / schedule.chunks + envelope_bytes
-        sources.append(np.tile(one.source, one.repeat))
-        targets.append(np.tile(one.target, one.repeat))
-        sizes.append(np.full(one.source.size * one.repeat, size))
-        counts += [one.source.size] * one.repeat
-        last = steps[-1] if steps else -1
-        steps += range(last if one.joined else last + 1, last + 1 + one.repeat - one.joined)
-    if not counts:
+def messages_of(schedule: Schedule, rounds: Sequence[Round], payload_bytes: float, envelope_bytes: float) -> Messages:
+    """The messages of some rounds of a schedule; those of a round that repeats stand there once."""
+    if not rounds:
         return Messages(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0, np.int32))
-    step = np.repeat(np.array(steps, np.int32), counts)
-    return Messages(np.concatenate(sources), np.concatenate(targets), np.concatenate(sizes), step)
+    counts = [one.source.size for one in rounds]
+    steps = np.cumsum([not one.joined for one in rounds], dtype=np.int32) - np.int32(1)
+    repeat = np.ones(steps[-1] + 1, np.int64)
+    np.maximum.at(repeat, steps, [one.repeat for one in rounds])
+    assert all(repeat[step] == one.repeat for step, one in zip(steps, rounds, strict=True)), (
+        "repeats with one that does not"
+    )
+    sizes = [schedule.message_bytes(one, payload_bytes, envelope_bytes) for one in rounds]
+    source, target = (np.concatenate([getattr(one, end) for one in rounds]) for end in ("source", "target"))
+    return Messages(source, target, np.repeat(sizes, counts), np.repeat(steps, counts), repeat)
 
 
 def run_messages(
@@ -197,32 +253,29 @@ def run_messages(
     """Play messages on the links of a cluster: when each device is done, what each link carried, how many arrived."""
     flows = _flows()
     devices = cluster.device_count
-    bandwidth, latencies = cluster.bandwidth(), cluster.latencies()
-    pairs, pair = _pairs(messages.source, messages.target, devices)
-    table = cluster.routing.routes(pairs // devices, pairs % devices)
-    on_way = table >= 0
-    start = np.concatenate([[0], np.cumsum(on_way.sum(axis=1))]).astype(np.int64)
-    latency = np.where(on_way, latencies[table], 0.0).sum(axis=1) if table.size else np.zeros(pairs.size)
-    links = table[on_way].astype(np.int64)
+    pairs, pair = np.unique(messages.source.astype(np.int64) * devices + messages.target, return_inverse=True)
+    ways = cluster.routing.ways(pairs // devices, pairs % devices)
+    bandwidth = cluster.bandwidth()
+    narrow = ways.narrowed(bandwidth)
     own, own_step, own_start, most = flows.by_device(messages.source, messages.target, messages.step, devices)
-    return flows.play(
-        messages.source, messages.target, messages.size, pair, own, own_step, own_start, start, links, latency,
-        cluster.weights(latency), bandwidth, begin, max(most, 1), first, last,
+    if most * narrow.hops.max(initial=1) > MOST_LINKS:
+        raise TooLarge(
+            f"{most:,} messages were to be under way at once over up to {narrow.hops.max():,} links each; expected at most "
+            f"{MOST_LINKS:,} links in all. Use an algorithm whose messages go to neighbours, such as 'ring', or fewer devices."
+        )
+    repeat = np.ones(messages.step.max(initial=0) + 1, np.int64) if messages.repeat is None else messages.repeat
+    latency = cluster.latency_of(ways)
+    done, count, left = flows.play(
+        messages.source, messages.target, messages.size, pair, own, own_step, own_start, repeat, narrow.start, narrow.links,
+        latency, cluster.weights(latency), bandwidth, begin, max(most, 1), first, last,
     )  # fmt: skip
-
-
-def _pairs(source: Array, target: Array, devices: int) -> tuple[Array, Array]:
-    """The different pairs of devices, and which of them each message has."""
-    whole = np.int32 if devices * devices < 2**31 else np.int64  # half as much memory, where it suffices
-    key = source.astype(whole) * whole(devices) + target.astype(whole)
-    if key.size <= 4 * devices:
-        return np.unique(key, return_inverse=True)
-    # Rounds repeat, so the pairs of the first ones are mostly all there are.
-    pairs = np.unique(key[: 4 * devices])
-    at = np.searchsorted(pairs, key)
-    if at.max() < pairs.size and np.array_equal(pairs[at], key):
-        return pairs, at
-    return np.unique(key, return_inverse=True)
+    if left:
+        raise OverflowError(
+            f"A message of {messages.size.max():g} bytes would arrive after more than {sys.float_info.max:g} seconds; expected a "
+            f"time that a float can hold. Give fewer bytes, or links with less latency and more bandwidth."
+        )
+    sent = np.bincount(pair, messages.size * repeat[messages.step], minlength=pairs.size)
+    return done, np.bincount(ways.links, sent[ways.way], minlength=bandwidth.size), count
 
 
 @functools.cache

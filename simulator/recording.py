@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from simulator.limits import MOST_RECORDED, TooLarge
 from simulator.prediction import (
     IN_SWITCH,
     Messages,
@@ -15,8 +16,9 @@ from simulator.prediction import (
     predict_all_reduce,
     run_messages,
 )
+from simulator.routing import Explicit
 from simulator.schedules import ALGORITHMS, Schedule
-from simulator.topology import Cluster, Explicit
+from simulator.topology import Cluster
 from simulator.traces import Arrow, Span, Trace
 
 Array = np.ndarray[Any, Any]
@@ -86,8 +88,12 @@ def record(
     everybody = np.arange(schedule.devices) if devices is None else devices
     ready = np.zeros(cluster.device_count)
     ready[everybody] = 0.0 if begin is None else begin
-    messages = messages_of(schedule, schedule.rounds, payload_bytes, envelope_bytes)
-    messages = moved(messages, everybody)
+    if schedule.transfers > MOST_RECORDED:
+        raise TooLarge(
+            f"{schedule.name} between {schedule.devices:,} devices was to be recorded, which has {schedule.transfers:,} messages; "
+            f"expected at most {MOST_RECORDED:,}, whose spans fit into memory. Record fewer devices, or use predict_all_reduce()."
+        )
+    messages = moved(messages_of(schedule, schedule.unrolled(), payload_bytes, envelope_bytes), everybody)
     first, last = np.zeros(messages.size.size), np.zeros(messages.size.size)
     run_messages(cluster, messages, ready, first, last)
     ends = np.zeros(cluster.device_count)
@@ -148,16 +154,15 @@ class _Played:
 
     def link_spans(self) -> Iterator[Span]:
         """The spans of each link that is used: messages flow through it, at once where they share it."""
-        table = self.cluster.routing.routes(self.messages.source, self.messages.target)
-        latencies, bandwidth = self.cluster.latencies(), self.cluster.bandwidth()
-        # The latency of the whole way passes first; then a message flows through all of its links at once.
-        latency = (
-            np.where(table >= 0, latencies[table], 0.0).sum(axis=1) if latencies.size else np.zeros(self.first.size)
+        ways, bandwidth = (
+            self.cluster.routing.ways(self.messages.source, self.messages.target),
+            self.cluster.bandwidth(),
         )
-        flowing = np.minimum(self.first + latency, self.last)
+        # The latency of the whole way passes first; then a message flows through all of its links at once.
+        flowing = np.minimum(self.first + self.cluster.latency_of(ways), self.last)
         users: dict[int, list[int]] = {}
-        for message, hop in zip(*np.nonzero(table >= 0), strict=True):
-            users.setdefault(int(table[message, hop]), []).append(int(message))
+        for message, link in zip(ways.way.tolist(), ways.links.tolist(), strict=True):
+            users.setdefault(link, []).append(message)
         for link, messages in sorted(users.items()):
             for start, end, group in _together(messages, flowing, self.last):
                 carried = sum(float(self.messages.size[message]) for message in group)

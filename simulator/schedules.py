@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from simulator.limits import MOST_MESSAGES, TooLarge
+
 Array = np.ndarray[Any, Any]
 
 
@@ -40,6 +42,14 @@ class Schedule:
     def transfers(self) -> int:
         """How many messages there are in all."""
         return sum(one.source.size * one.repeat for one in self.rounds)
+
+    def message_bytes(self, one: Round, payload_bytes: float, envelope_bytes: float) -> float:
+        """What each message of a round carries, where every device has so many bytes, and messages so many beside theirs."""
+        return payload_bytes * one.width / self.chunks + envelope_bytes
+
+    def unrolled(self) -> tuple[Round, ...]:
+        """The rounds one by one, each as often as it happens."""
+        return tuple(dataclasses.replace(one, repeat=1) for one in self.rounds for _ in range(one.repeat))
 
 
 def ring(devices: int) -> Schedule:
@@ -86,6 +96,11 @@ def halving_doubling(devices: int) -> Schedule:
 def halving_linear(devices: int) -> Schedule:
     """The farthest exchange halves first, then quarters and so on; then every device sends its part to all others at once."""
     power = 1 << (devices.bit_length() - 1)
+    if power * power > MOST_MESSAGES:
+        raise TooLarge(
+            f"halving_linear was asked of {devices:,} devices, of which {power:,} send to each other at once; expected at most "
+            f"{MOST_MESSAGES:,} messages. Use 'halving_doubling'."
+        )
     core, before, after = _folded(devices, power)
     here = np.arange(power, dtype=np.int32)
     rounds: list[Round] = []

@@ -1,13 +1,16 @@
-"""Clusters: devices, the links between them, and which links a message takes. Frozen values; routes are computed."""
+"""Clusters: devices and the links between them. Frozen values."""
 
 import dataclasses
-import heapq
 import math
+import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+
+from simulator.limits import MOST_CLUSTER_LINKS, MOST_DEVICES
+from simulator.routing import Explicit, FatTree, Hosts, Routing, Star, Torus, Ways
 
 Array = np.ndarray[Any, Any]
 Sharing = Literal["equal", "latency"]
@@ -45,14 +48,6 @@ class Links:
     wire_bytes_per_second: float = 0.0
 
 
-class Routing(Protocol):
-    """Says which links messages take."""
-
-    def routes(self, source: Array, target: Array) -> Array:
-        """The numbers of the links of each route, in rows that -1 fills up."""
-        ...
-
-
 @dataclasses.dataclass(frozen=True)
 class Cluster:
     """Devices and links. Make one with `Cluster.star`, `backbone`, `fat_tree`, `torus`, `hosts` or `of_links`.
@@ -82,6 +77,11 @@ class Cluster:
             )
         for link in self.links:
             _require_link(self.name, link)
+        if self.link_count > MOST_CLUSTER_LINKS:
+            raise ValueError(
+                f"The cluster {self.name!r} has {self.link_count:,} links; expected at most {MOST_CLUSTER_LINKS:,}, which fit into "
+                f"memory. Use fewer links or devices."
+            )
 
     def __repr__(self) -> str:
         return f"<Cluster {self.name} of {self.device_count} devices>"
@@ -91,6 +91,11 @@ class Cluster:
         """How many devices share a host."""
         return self.devices_per_host or self.device_count
 
+    @property
+    def link_count(self) -> int:
+        """How many links there are, each way counted."""
+        return sum(link.count for link in self.links)
+
     def bandwidth(self) -> Array:
         """The bytes per second of each link."""
         return np.repeat([link.bandwidth_bytes_per_second for link in self.links], [link.count for link in self.links])
@@ -99,12 +104,19 @@ class Cluster:
         """The seconds of each link."""
         return np.repeat([link.latency_seconds for link in self.links], [link.count for link in self.links])
 
+    def latency_of(self, ways: Ways) -> Array:
+        """The seconds of each way."""
+        seconds, long = np.zeros(ways.hops.size), ways.hops > 0
+        if long.any():
+            seconds[long] = np.add.reduceat(self.latencies()[ways.links], ways.start[:-1][long])
+        return seconds
+
     def weights(self, latency: Array) -> Array:
         """How much of a shared link messages get, compared with each other, whose routes have these latencies."""
         if self.sharing == "equal":
             return np.ones(latency.size)
-        # A route without latency counts as one of a second, as in SimGrid.
-        return 1.0 / np.where(latency > 0, latency, 1.0)
+        # A route without latency counts as one of a second, as in SimGrid; so little is none, and would have weight without end.
+        return 1.0 / np.where(latency > 1e-30, latency, 1.0)
 
     def link_name(self, number: int) -> str:
         """What a link is called."""
@@ -244,137 +256,6 @@ class Cluster:
         return cls("links", len(names), kinds, routing, kind or DeviceKind())
 
 
-@dataclasses.dataclass(frozen=True)
-class Star:
-    """Up one's own link, down the other's; and over a shared one, where there is such."""
-
-    devices: int
-    shared: int = -1
-
-    def routes(self, source: Array, target: Array) -> Array:
-        columns = [source, self.devices + target]
-        if self.shared >= 0:
-            columns.append(np.full_like(source, self.shared))
-        return np.stack(columns, axis=1)
-
-
-@dataclasses.dataclass(frozen=True)
-class FatTree:
-    """Through the leaf, or up to the spine that the target's number says, and down again."""
-
-    leaves: int
-    devices_per_leaf: int
-    up_links: int
-
-    def routes(self, source: Array, target: Array) -> Array:
-        devices = self.leaves * self.devices_per_leaf
-        from_leaf, to_leaf = source // self.devices_per_leaf, target // self.devices_per_leaf
-        spine = target % self.up_links
-        first = 2 * devices
-        up = first + from_leaf * self.up_links + spine
-        down = first + self.leaves * self.up_links + to_leaf * self.up_links + spine
-        stays = from_leaf == to_leaf
-        return np.stack([source, np.where(stays, -1, up), np.where(stays, -1, down), devices + target], axis=1)
-
-
-@dataclasses.dataclass(frozen=True)
-class Hosts:
-    """Through the host's own switch, or out of the one host and into the other."""
-
-    hosts: int
-    devices_per_host: int
-
-    def routes(self, source: Array, target: Array) -> Array:
-        devices = self.hosts * self.devices_per_host
-        out, into = source // self.devices_per_host, target // self.devices_per_host
-        stays = out == into
-        leaving = np.where(stays, -1, 2 * devices + out)
-        entering = np.where(stays, -1, 2 * devices + self.hosts + into)
-        return np.stack([source, leaving, entering, devices + target], axis=1)
-
-
-@dataclasses.dataclass(frozen=True)
-class Torus:
-    """One dimension after the other, the last first, the shorter way around, as in SimGrid's own torus.
-
-    Where both ways are as long a message goes forward, but back from the middle.
-    """
-
-    shape: tuple[int, ...]
-
-    def routes(self, source: Array, target: Array) -> Array:
-        devices = math.prod(self.shape)
-        here = np.stack(np.unravel_index(source, self.shape), axis=1)
-        there = np.stack(np.unravel_index(target, self.shape), axis=1)
-        columns: list[Array] = []
-        for dimension, size in reversed(list(enumerate(self.shape))):
-            ahead = (there[:, dimension] - here[:, dimension]) % size
-            middle = here[:, dimension] == size // 2
-            forward = np.where(middle, 2 * ahead < size, 2 * ahead <= size)
-            distance = np.where(forward, ahead, size - ahead)
-            for hop in range(size // 2):
-                number = np.ravel_multi_index(tuple(here.T), self.shape)
-                taken = hop < distance
-                columns.append(np.where(taken, devices * (2 * dimension + np.where(forward, 0, 1)) + number, -1))
-                moved = (here[:, dimension] + np.where(forward, 1, -1)) % size
-                here[:, dimension] = np.where(taken, moved, here[:, dimension])
-        return np.stack(columns, axis=1) if columns else np.full((source.size, 1), -1)
-
-
-@dataclasses.dataclass(frozen=True)
-class Explicit:
-    """The way with the smallest latency, and among these the fewest links, through any network."""
-
-    devices: tuple[str, ...]
-    ways: tuple[tuple[tuple[int, int, float], ...], ...]  # of each node: link, other end, latency
-    names: tuple[str, ...]
-
-    @classmethod
-    def of(cls, devices: tuple[str, ...], links: Sequence[tuple[str, str, float, float]]) -> "Explicit":
-        """The network of these links."""
-        names = tuple(dict.fromkeys([*devices, *(end for first, second, *_ in links for end in (first, second))]))
-        number = {name: index for index, name in enumerate(names)}
-        ways: list[list[tuple[int, int, float]]] = [[] for _ in names]
-        for index, (first, second, _, latency) in enumerate(links):
-            ways[number[first]].append((2 * index, number[second], latency))
-            ways[number[second]].append((2 * index + 1, number[first], latency))
-        return cls(devices, tuple(map(tuple, ways)), names)
-
-    def require_connected(self) -> None:
-        """Refuse devices that others cannot reach; links go both ways, so that it is enough to look from one."""
-        reached = self._ways_from(0) if self.devices else {}
-        lost = [name for number, name in enumerate(self.devices) if number not in reached]
-        if lost:
-            raise ValueError(
-                f"The device {lost[0]!r} cannot be reached from {self.devices[0]!r}; expected links that lead there. "
-                f"Add one between them, or to a switch that both have."
-            )
-
-    def routes(self, source: Array, target: Array) -> Array:
-        trees = {int(one): self._ways_from(int(one)) for one in np.unique(source)}
-        found = [trees[int(a)][int(b)] for a, b in zip(source, target, strict=True)]
-        longest = max((len(way) for way in found), default=0)
-        table = np.full((source.size, max(longest, 1)), -1)
-        for row, way in zip(table, found, strict=True):
-            row[: len(way)] = way
-        return table
-
-    def _ways_from(self, start: int) -> dict[int, tuple[int, ...]]:
-        best: dict[int, tuple[float, int]] = {start: (0.0, 0)}
-        ways: dict[int, tuple[int, ...]] = {start: ()}
-        todo = [(0.0, 0, start)]
-        while todo:
-            seconds, links, node = heapq.heappop(todo)
-            if (seconds, links) > best[node]:
-                continue  # a shorter way was found meanwhile
-            for link, other, latency in self.ways[node]:
-                cost = (seconds + latency, links + 1)
-                if other not in best or cost < best[other]:
-                    best[other], ways[other] = cost, (*ways[node], link)
-                    heapq.heappush(todo, (*cost, other))
-        return ways
-
-
 def _both_ways(name: str, count: int, bandwidth: float, latency: float) -> tuple[Links, Links]:
     return Links(f"{name}up", count, bandwidth, latency), Links(f"{name}down", count, bandwidth, latency)
 
@@ -382,10 +263,17 @@ def _both_ways(name: str, count: int, bandwidth: float, latency: float) -> tuple
 def _require_count(what: str, count: Any) -> None:
     if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 1:
         raise ValueError(f"{what} has {count!r}; expected an int of at least 1. Give the number there is.")
+    if count > MOST_DEVICES:
+        raise ValueError(
+            f"{what} has {count:,}; expected at most {MOST_DEVICES:,}, because more do not fit into memory. Use fewer."
+        )
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and math.isfinite(value)
+    # An int may be too large for a float, which math.isfinite does not take.
+    if not isinstance(value, (int, float, np.number)) or isinstance(value, bool):
+        return False
+    return bool(abs(value) <= sys.float_info.max)
 
 
 def _require_link(where: str, link: Links) -> None:

@@ -22,11 +22,13 @@ class Routes(NamedTuple):
 
 
 class Own(NamedTuple):
-    """The messages of each device, sent or received, in the order of its steps; in which step; and where they begin."""
+    """The messages of each device, sent or received, in the order of its steps; in which step; where they begin; and how often
+    each step happens."""
 
     message: Any
     step: Any
     start: Any
+    repeat: Any
 
 
 class Progress(NamedTuple):
@@ -34,6 +36,7 @@ class Progress(NamedTuple):
 
     done: Any  # when each had all messages of its last step
     at: Any  # where the messages of its next step are
+    times: Any  # how often it has entered that step
     pending: Any  # how many of the present step have not arrived
     coming: Any  # devices that enter a step now
     met: Any  # of each message, how many of its two devices have come

@@ -63,6 +63,23 @@ def test_a_count_that_is_none_is_refused(counts):
         device_counts(**counts)
 
 
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", ["host", "simulator"])
+@pytest.mark.parametrize(
+    "counts",
+    [{"gpus": 99_999_999_999}, {"cpus": 10**30}, {"tpus": 99_999_999_977}, {"tpus": (10**5, 10**5, 1, 2)}]
+    + [{"cpus": 500_000, "gpus": 500_001}],
+)
+def test_more_devices_than_anybody_can_wait_for_are_refused(monkeypatch, name, counts):
+    text = ",".join(f"{key}={'x'.join(map(str, n)) if isinstance(n, tuple) else n}" for key, n in counts.items())
+    monkeypatch.setenv("REFDIST_BACKEND", f"{name}:{text}")
+    monkeypatch.setattr(backend, "_chosen", None)
+
+    for choose in (lambda: tf.use(name, **counts), current):
+        with pytest.raises(ValueError, match=r"asked for [\d,]+ devices; expected at most 1,000,000, .*\. Use fewer"):
+            choose()
+
+
 @pytest.mark.parametrize("tpus", [(2, 2), (1, 2, 2, 0), (1, 2, 2, True), -1, 1.5])
 def test_a_mesh_that_is_none_is_refused(tpus):
     with pytest.raises(ValueError, match="tpus is"):

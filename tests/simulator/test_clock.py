@@ -735,3 +735,21 @@ def test_a_part_of_the_hosts_is_hierarchical_too(devices, size):
         schedule = ALGORITHMS["hierarchical"](len(names), size)
         assert size == backend.clock.host_size(list(devices))
         assert played(cluster, schedule, 4000, devices=np.array(devices)).seconds == pytest.approx(simulator.now())
+
+
+def test_times_without_end_are_refused():
+    slow = simulator.DeviceKind("slow", flops_per_second=1e-320)
+    with tf.using("simulator", cluster=simulator.Cluster.star(2, 1e-320, 0, slow)):
+        strategy = tf.distribute.MirroredStrategy()
+        with pytest.raises(OverflowError, match=r"busy for inf seconds; expected .*\. Give it less work"):
+            strategy.run(lambda: tf.ones([1000]) + 1.0)
+        with tf.device("GPU:0"):
+            tensor = tf.ones([1000])
+        with (
+            pytest.raises(OverflowError, match=r"busy for inf seconds; expected .*\. Give it less work"),
+            tf.device("GPU:1"),
+        ):
+            tf.identity(tensor)
+        with pytest.raises(OverflowError, match="a float can hold"):
+            strategy.run(lambda: ctx().all_reduce("sum", tf.ones([1000])))
+        assert 0 == simulator.now()

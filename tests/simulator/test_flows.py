@@ -10,6 +10,7 @@ from hypothesis import strategies as generators
 
 from simulator import Cluster
 from simulator.prediction import Messages, run_messages
+from simulator.routing import Ways
 from simulator.topology import Links
 
 NANOSECOND = Fraction(1, 10**9)
@@ -21,10 +22,9 @@ class Table:
 
     rows: tuple[tuple[tuple[int, ...], ...], ...]
 
-    def routes(self, source, target):
+    def ways(self, source, target):
         ways = [self.rows[a][b] for a, b in zip(source, target, strict=True)]
-        width = max([1, *map(len, ways)])
-        return np.array([[*way, *[-1] * (width - len(way))] for way in ways]).reshape(len(ways), width)
+        return Ways(np.cumsum([0, *map(len, ways)]), np.array([link for way in ways for link in way], np.int64))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as generators
 
 from simulator import Cluster, predict_all_reduce, presets
+from simulator.limits import TooLarge
 from simulator.prediction import arrivals, by_message, in_step, played
 from simulator.schedules import ALGORITHMS, all_to_one, ring
 
@@ -165,11 +166,54 @@ def test_what_cannot_be_predicted_is_refused():
         predict_all_reduce(cluster, 1, "fastest")
     with pytest.raises(ValueError, match="expected auto or one of"):
         predict_all_reduce(cluster, 1, ["ring"])
-    for size in (-1, math.nan, math.inf, "many"):
+    for size in (-1, math.nan, math.inf, "many", 10**400):
         with pytest.raises(ValueError, match="at least 0"):
             predict_all_reduce(cluster, size, "ring")
     with pytest.raises(TypeError, match=r"expected a simulator\.Cluster"):
         predict_all_reduce(8, 1, "ring")
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "in_switch", *ALGORITHMS])
+@pytest.mark.parametrize(
+    ("payload", "bandwidth", "latency"),
+    [(1e300, 1e-300, 0), (10**308, 1e-9, 1e-6), (1, 5e-324, 0), (8, 1e9, 1.7e308), (1.7e308, 1e308, 0)],
+)
+def test_times_and_loads_too_large_for_a_number_are_refused(algorithm, payload, bandwidth, latency):
+    """They used to be 0 seconds."""
+    for cluster in (Cluster.star(4, bandwidth, latency), Cluster.star(7, bandwidth, latency)):
+        with pytest.raises(
+            OverflowError, match=r"would (take|arrive) .*; expected .* a float can hold\. Give fewer bytes"
+        ):
+            predict_all_reduce(cluster, payload, algorithm, envelope_bytes=payload)
+
+
+def test_latencies_as_good_as_none_share_as_none():
+    tiny, none = (dataclasses.replace(Cluster.star(3, 1e9, some), sharing="latency") for some in (1e-310, 0.0))
+
+    assert predict_all_reduce(none, 1e6).seconds == predict_all_reduce(tiny, 1e6).seconds
+
+
+def test_auto_leaves_out_what_cannot_be_played(monkeypatch):
+    cluster = Cluster.of_links(
+        "abcde", [("a", "s", 1e9, 0), *((name, "t", 2e9, 0) for name in "bcde"), ("s", "t", 1e9, 0)]
+    )
+    every = {name: predict_all_reduce(cluster, 1e6, name) for name in ALGORITHMS}
+    few = {name for name, found in every.items() if found.transfers <= 16}
+    assert "ring" not in few
+    assert predict_all_reduce(cluster, 1e6).algorithm not in few
+
+    monkeypatch.setattr("simulator.prediction.MOST_MESSAGES", 16)
+    monkeypatch.setattr("simulator.relays.MOST_RELAYS", 0)
+
+    assert min(every[name].seconds for name in few) == predict_all_reduce(cluster, 1e6).seconds
+    monkeypatch.setattr("simulator.prediction.MOST_MESSAGES", 1)
+    with pytest.raises(TooLarge, match="Use an algorithm of fewer messages"):
+        predict_all_reduce(cluster, 1e6)
+
+
+def test_what_has_too_many_messages_is_refused_before_they_are_made():
+    with pytest.raises(TooLarge, match=r"65,536 send to each other at once.*Use 'halving_doubling'"):
+        predict_all_reduce(Cluster.star(100_000, 1e9, 1e-6), 1e6, "halving_linear")
 
 
 def test_a_prediction_cannot_be_changed():

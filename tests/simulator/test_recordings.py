@@ -139,3 +139,9 @@ def test_steps_are_called_what_they_are(strategy):
 
     names = dict.fromkeys(span.name for span in recording.trace().spans if span.category == "step")
     assert ["all-reduce", "all-gather", "copy"] == list(names)
+
+
+def test_more_messages_than_can_be_written_down_are_refused():
+    cluster = simulator.Cluster.hosts(1250, 8, 1e10, 1e-7, 1e9, 1e-6)
+    with pytest.raises(ValueError, match=r"199,980,000 messages; expected at most .*\. Record fewer devices"):
+        simulator.trace_all_reduce(cluster, 1e6, "ring")

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as generators
 
-from simulator import Cluster, DeviceKind
+from simulator import Cluster, DeviceKind, presets
 from simulator.prediction import predict_all_reduce
 
 
 def route(cluster, source, target):
-    row = cluster.routing.routes(np.array([source]), np.array([target]))[0]
-    return [cluster.link_name(link) for link in row if link >= 0]
+    return [cluster.link_name(link) for link in cluster.routing.ways(np.array([source]), np.array([target])).links]
 
 
 def test_routes_are_the_expected_links():
@@ -80,6 +79,14 @@ def test_a_star_of_links_is_a_star():
         (lambda: Cluster.fat_tree(2, 2, 0, 1e9, 0), "up_links_per_leaf has 0"),
         (lambda: Cluster.hosts(0, 2, 1e9, 0, 1e9, 0), "hosts has 0"),
         (lambda: dataclasses.replace(Cluster.star(2, 1e9, 0), sharing="fair"), "sharing is 'fair'"),
+        (lambda: Cluster.star(99_999_999_999, 1e9, 0), "devices has 99,999,999,999; expected at most 4,000,000"),
+        (lambda: Cluster.hosts(10**12, 8, 1e9, 0, 1e9, 0), "hosts has 1,000,000,000,000; expected at most"),
+        (lambda: Cluster.torus((10**5, 10**5), 1e9, 0), "devices has 10,000,000,000; expected at most"),
+        (lambda: Cluster.fat_tree(10**6, 2, 10**6, 1e9, 0), "2,000,004,000,000 links; expected at most 64,000,000"),
+        (lambda: presets.dgx_h100(hosts=10**9), "hosts has 1,000,000,000; expected at most"),
+        (lambda: Cluster.star(2, 10**400, 0), "bandwidth of 'up'"),
+        (lambda: Cluster.star(2, 1e9, math.nan), "latency of 'up' is nan"),
+        (lambda: Cluster.star(2, 1e9, 10**400), "latency of 'up'"),
         (lambda: Cluster.of_links(["a", "a"], []), "Two devices are called 'a'"),
         (lambda: Cluster.of_links(["a", "b"], [("a", "b", -1.0, 0.0)]), "the link from a to b"),
         (lambda: Cluster.of_links(["a", "b"], [("a", "b", "fast", 0.0)]), "the link from a to b"),

@@ -1,0 +1,95 @@
+"""Rings on links that nobody shares: each device sends to the one that follows, again and again, and waits for nobody else.
+
+Then a message takes the same time whenever it is sent, so that whole rounds are played at once; and devices whose messages, and
+whose neighbours' messages, are alike all around have the same times, so that one is played for all of them.
+"""
+
+import functools
+import importlib
+from typing import Any
+
+import numpy as np
+
+from simulator.limits import MOST_RELAYS, TooLarge
+from simulator.schedules import Schedule
+from simulator.topology import Cluster
+
+Array = np.ndarray[Any, Any]
+
+
+def relayed(
+    cluster: Cluster, schedule: Schedule, payload_bytes: float, envelope_bytes: float, devices: Array, begin: Array
+) -> tuple[Array, Array] | None:
+    """Play rounds of a ring: when each device is done, and what each link carried; None where messages could share a link.
+
+    The times are those of playing every message, bit for bit.
+    """
+    following = _following(schedule)
+    if following is None:
+        return None
+    ways = cluster.routing.ways(devices, devices[following])
+    if np.bincount(ways.links, minlength=1).max() > 1:
+        return None
+    latency, bandwidth = cluster.latency_of(ways), cluster.bandwidth()
+    weight = cluster.weights(latency)
+    share = np.full(weight.size, np.inf)
+    np.minimum.at(share, ways.way, bandwidth[ways.links] / weight[ways.way])
+    rate = share * weight
+    before = np.argsort(following)
+    turns = sum(one.repeat for one in schedule.rounds)
+    alike = _alike(_numbered(begin, latency, rate), following)
+    chosen = np.unique(alike, return_index=True)[1]  # one of those that are alike
+    if chosen.size * turns > MOST_RELAYS:
+        raise TooLarge(
+            f"{schedule.name} between {schedule.devices:,} devices has {schedule.transfers:,} messages, and links or devices that "
+            f"differ; expected at most {MOST_RELAYS:,} different messages. Use an algorithm of fewer messages, such as "
+            f"'halving_doubling', or fewer devices."
+        )
+    ready, carried = begin[chosen], np.zeros(cluster.link_count)
+    for one in schedule.rounds:
+        size = schedule.message_bytes(one, payload_bytes, envelope_bytes)
+        carried[ways.links] += size * one.repeat
+        flowing = size / rate[chosen] if size > 0 else np.zeros(chosen.size)
+        _flows().relay(ready, alike[following[chosen]], alike[before[chosen]], latency[chosen], flowing, one.repeat)
+    return ready[alike], carried
+
+
+def _following(schedule: Schedule) -> Array | None:
+    """To whom each device sends, where each sends to one and hears of one, in all rounds the same."""
+    if not schedule.rounds:
+        return None
+    first, *others = schedule.rounds
+    everybody = np.arange(schedule.devices)
+    if not all(np.array_equal(np.sort(end), everybody) for end in (first.source, first.target)):
+        return None
+    same = (np.array_equal(one.source, first.source) and np.array_equal(one.target, first.target) for one in others)
+    if first.joined or any(one.joined for one in others) or not all(same):
+        return None
+    return first.target[np.argsort(first.source)].astype(np.int64)
+
+
+def _alike(kinds: Array, following: Array) -> Array:
+    """Number devices so that those of one number see the same kinds follow, all around the ring.
+
+    Who sees the same ahead sees the same behind too, because that comes ahead again.
+    """
+    reach = following
+    while True:
+        finer = _numbered(kinds, kinds[reach])  # twice as far ahead as before
+        if finer.max() == kinds.max():
+            return kinds  # to look further tells nobody apart
+        kinds, reach = finer, reach[reach]
+
+
+def _numbered(*columns: Array) -> Array:
+    """Number the different rows of columns from 0 on."""
+    rows = np.zeros(columns[0].size, np.int64)
+    for column in columns:
+        values = np.unique(column, return_inverse=True)[1]
+        rows = np.unique(rows * (values.max() + 1) + values, return_inverse=True)[1]
+    return rows
+
+
+@functools.cache
+def _flows() -> Any:
+    return importlib.import_module("simulator.flows")
