@@ -130,11 +130,9 @@ class StrategyExtended:
         op = ReduceOp.of(reduce_op)
         with self._entered("batch_reduce_to()"):
             pairs = [(self._reducible(op, value), to) for value, to in value_destination_pairs]
-            if self.plan.replicas == 1:
-                return [self.plan.collectives.broadcast(value, to) for value, to in pairs]
-            everybodys = [
-                (PerReplica(self.everyone(f"reduce({op.name})", _components(value))), to) for value, to in pairs
-            ]
+            if not all(isinstance(value, DistributedValues) for value, _ in pairs):
+                return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
+            everybodys = [(PerReplica(self.everyone(f"reduce({op.name})", value.values)), to) for value, to in pairs]
             return self.plan.collectives.batch_reduce(op, everybodys, options)
 
     def reduce(self, op: ReduceOp, value: Any) -> Any:

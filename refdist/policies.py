@@ -79,15 +79,15 @@ class OnWrite:
 
     @staticmethod
     def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
+        backend = variable.strategy.extended.backend  # first, so that a trace knows which strategy it is about
         if isinstance(value, DistributedValues):
-            require_equal(
-                variable, verb, [copy.operand(verb, select(value, i)) for i, copy in enumerate(variable.copies)]
-            )
+            copies = variable.copies if len(variable.copies) > 1 else variable.copies * value.count
+            require_equal(variable, verb, [copy.operand(verb, select(value, i)) for i, copy in enumerate(copies)])
             given, value = None, select(value, 0)
         else:
             given = current_value(value)
         homes = _homes(variable)
-        with variable.strategy.extended.backend.alike(homes, given):
+        with backend.alike(homes, given):
             OnWrite.write_alike(variable, homes, verb, operation, value)
 
     @staticmethod
@@ -112,7 +112,9 @@ class OnRead:
         if variable.strategy.num_replicas_in_sync == 1:
             return variable.copies[0].read_value()
         if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
-            return variable.strategy.extended.everyone("read", [copy.stored for copy in variable.copies])[0]
+            extended = variable.strategy.extended
+            first = extended.everyone("read", [copy.stored for copy in variable.copies])[0]
+            return first if extended.plan.workers == 1 else extended.backend.copy(first, extended.current_device())
         if aggregation is VariableAggregation.NONE:
             raise ValueError(
                 f"The variable {variable.name!r} was read outside its replicas, with synchronization ON_READ and aggregation "
@@ -190,7 +192,10 @@ def aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: st
     """Make one value of what all replicas bring to a write."""
     aggregation, first = variable.aggregation, payloads[0]
     if aggregation is VariableAggregation.ONLY_FIRST_REPLICA or len(payloads) == 1:
-        return first
+        extended = strategy.extended
+        # That of the first worker, which the others bring to a device of their own.
+        elsewhere = extended.plan.workers > 1 and isinstance(first, extended.backend.tensor_type)
+        return extended.backend.copy(first, Device(variable.copies[0].device)) if elsewhere else first
     if isinstance(first, IndexedSlices) and aggregation is not VariableAggregation.NONE:
         require_combinable(variable, verb)
         return IndexedSlices.joined(payloads, len(payloads) if aggregation is VariableAggregation.MEAN else 1)

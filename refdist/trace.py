@@ -46,6 +46,10 @@ class Local(PerReplica):
     def component(self, index: int) -> Any:
         return self.own
 
+    @property
+    def count(self) -> int:
+        return self._stage.count
+
 
 class Handed:
     """An argument that the program has no use for, such as text: it can only be handed on."""

@@ -202,3 +202,49 @@ def test_on_jax_a_float_that_is_too_large_is_refused_as_an_integer_is():
             with pytest.raises(OverflowError, match="expected what fits"):
                 tf.constant(value, dtype=value.dtype)
         assert np.inf == float(tf.constant(np.float64(np.inf)))
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_central_storage_refuses_what_differs_between_replicas(staged):
+    with tf.using("simulator", gpus=2):
+        strategy = tf.distribute.experimental.CentralStorageStrategy()
+    with strategy.scope():
+        variable = tf.Variable(1.0)
+    values = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant(float(context.replica_id_in_sync_group))
+    )
+    with pytest.raises(ValueError, match="different values"):
+        (tf.function if staged else lambda fn: fn)(lambda value: variable.assign(value))(values)
+
+    assert 1.0 == float(variable)
+
+
+def test_a_batch_with_a_plain_value_keeps_it_as_a_single_reduction_does(virtual):
+    value = tf.constant([1, 2], tf.int16)
+    with virtual.scope():
+        (batched,) = virtual.extended.batch_reduce_to("MEAN", [(value, "GPU:0")])
+        single = virtual.extended.reduce_to("MEAN", value, "GPU:0")
+
+    assert ("int16", [1, 2]) == numbers(batched) == numbers(single)
+
+
+@pytest.mark.parametrize("backend", ["simulator", "jax"])
+def test_workers_take_what_the_first_replica_says(backend):
+    def worker(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        first = tf.VariableAggregation.ONLY_FIRST_REPLICA
+        with strategy.scope():
+            written = tf.Variable(0.0, aggregation=first)
+            own = tf.Variable(0.0, synchronization=tf.VariableSynchronization.ON_READ, aggregation=first)
+
+        def replica():
+            value = tf.constant(1.0 + index)
+            written.assign_sub(value)
+            own.assign(value)
+
+        strategy.run(replica)
+        strategy.run(replica)
+        return float(written), float(own)
+
+    with tf.using(backend, cpus=2):
+        assert [(-2.0, 1.0)] * 2 == tf.cluster.run_workers(worker, 2)
