@@ -127,6 +127,8 @@ def _at_once(
         try:
             for task in share:
                 for case in task.cases:
+                    if stop.wished:
+                        return
                     started(case)
                     result = worker.run(case)
                     found.put((case, result))

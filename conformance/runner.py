@@ -37,10 +37,11 @@ def run(job: Job, started: Started = lambda _, __: None) -> Generator[Result]:
     counted = 1 if job.mode == "quick" else None
     waiting = dict.fromkeys(case for id in job.ids for case in _cases(job, id, checks)[:counted])
     try:
-        for result in _results(job, checks, started):
-            if result.replicas is not None:
-                waiting.pop(Case(result.id, result.replicas), None)
-            yield result
+        with closing(_results(job, checks, started)) as results:
+            for result in results:
+                if result.replicas is not None:
+                    waiting.pop(Case(result.id, result.replicas), None)
+                yield result
     except NotStarted as error:
         for case in waiting:
             yield _skip(job, case) or Result(case.id, job.implementation, case.replicas, error.status, error.detail)

@@ -23,14 +23,14 @@ _ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER of linux/prctl.h
 
 def main() -> None:
     """Become two processes: the copy opens the implementation, the original waits."""
-    if sys.platform == "linux":
+    if sys.platform == "linux" and os.path.exists("/proc/self/stat"):
         _adopt_orphans()
         signal.signal(SHOW_PLACE, signal.SIG_IGN)
         woken = _wake_when_a_child_ends()
         copy = os.fork()
         if copy:
             _leave_as(_supervise(copy, woken))
-        signal.set_wakeup_fd(-1)
+        os.close(signal.set_wakeup_fd(-1))
         os.close(woken)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(SHOW_PLACE, signal.SIG_DFL)

@@ -3,10 +3,19 @@
 import select
 import signal
 import threading
+from collections.abc import Generator
 
 import pytest
 
 from conformance.stopping import stopped_by_interrupts
+
+
+@pytest.fixture(autouse=True)
+def interrupting() -> Generator[None]:
+    """Let an interrupt raise, as in a program that was not started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_the_first_interrupt_is_seen_by_all_who_wait_and_the_second_one_interrupts() -> None:
