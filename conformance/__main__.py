@@ -11,6 +11,9 @@ from conformance.output import BROKEN, INTERRUPTED, USAGE, complain
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line asks for, and return the exit code."""
+    if arguments is None:
+        # A run that is cancelled from outside ends its children too, and prints what was done.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = parser().parse_args(arguments)
     try:
         return options.command(options)
@@ -21,10 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(str(error))
         return BROKEN
     except KeyboardInterrupt:
+        complain("cancelled before there was anything to report.")
         return INTERRUPTED
 
 
 if __name__ == "__main__":
-    # A run that is cancelled from outside ends its children too, and prints what was done.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

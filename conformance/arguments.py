@@ -10,6 +10,7 @@ from conformance import last
 from conformance.commands import diff, faults, listing, run, xfails
 from conformance.comparing import DEFAULT
 from conformance.implementations import GROUP, NAMES
+from conformance.opening import START_SECONDS
 from conformance.output import EXIT_CODES, FAULT_EXIT_CODES
 from conformance.proofs import FAULTS
 from conformance.runner import CHECKS
@@ -48,7 +49,10 @@ def _run(commands: Commands) -> None:
     kept = str(last.path()).replace("%", "%%")
     failures.add_argument("--lf", action="store_true", help=f"only what failed in the last run here, kept in {kept}")
     failures.add_argument(
-        "--failed-of", type=pathlib.Path, metavar="REPORT", help="only what failed in that JSON report"
+        "--failed-of",
+        type=pathlib.Path,
+        metavar="REPORT",
+        help="only what failed in that JSON report, on what it names or on --impl",
     )
     declared = "with one ID or ID@REPLICAS and its # reason on each line"
     expected = f"what is expected to fail, a file {declared}; what passes instead is a FAIL"
@@ -132,6 +136,8 @@ def _executing() -> argparse.ArgumentParser:
     at_once = "in how many processes at once; auto: one for each core (default: 1)"
     parser.add_argument("-n", type=_workers, default=1, metavar="N", help=at_once)
     parser.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="for each check (default: 60)")
+    start = f"for importing and for opening the implementation (default: {START_SECONDS:g})"
+    parser.add_argument("--start-timeout", type=_seconds, default=START_SECONDS, metavar="S", help=start)
     own = "package.module:function that returns other checks"
     parser.add_argument("--checks", default=CHECKS, metavar="PLACE", help=own)
     return parser

@@ -14,7 +14,7 @@ from conformance import catalogue
 from conformance.checks import Check, CheckFunction, checks
 from conformance.expectations import CheckFailed, Unsupported
 from conformance.faults import Fault, Plant, faults
-from conformance.implementations import Implementation, find
+from conformance.implementations import Description, Implementation, find
 from conformance.results import Result, Status
 from conformance.world import World
 
@@ -37,7 +37,7 @@ def run_case(implementation: Implementation, check: Check, replicas: int) -> Res
     return Result(check.id, implementation.name, replicas, seconds=seconds, **verdict._asdict())
 
 
-def missing_features(implementation: Implementation, check: Check) -> str | None:
+def missing_features(implementation: Description, check: Check) -> str | None:
     """Say what the check needs and the implementation has not, or None."""
     missing = sorted(check.needs - implementation.features)
     hints = [implementation.installable[name] for name in missing if name in implementation.installable]
@@ -51,7 +51,7 @@ def run_with_fault(implementation: Implementation, check: Check, replicas: int, 
         try:
             fault.function(plant)
         except Exception as error:
-            return Result(check.id, implementation.name, replicas, Status.ERROR, _short_traceback(error))
+            return Result(check.id, implementation.name, replicas, Status.ERROR, short_traceback(error))
         return run_case(implementation, check, replicas)
 
 
@@ -72,13 +72,13 @@ def caught(results: Iterable[Result]) -> bool:
 
 def _verdict(implementation: Implementation, check: Check, replicas: int) -> Verdict:
     """Run the function of a check in a new world, and judge how it ended."""
-    reason = missing_features(implementation, check)
+    reason = missing_features(implementation.description, check)
     if reason is not None:
         return Verdict(Status.UNSUPPORTED, reason)
     try:
         tf = implementation.open()
     except Exception as error:
-        return Verdict(Status.ERROR, _short_traceback(error))
+        return Verdict(Status.ERROR, short_traceback(error))
     world = World(implementation, tf, catalogue.load()[check.id], replicas)
     try:
         with warnings.catch_warnings():
@@ -94,7 +94,7 @@ def _verdict(implementation: Implementation, check: Check, replicas: int) -> Ver
         detail = _lines(str(error), _built(world), f"at {_place(error, check)}")
         return Verdict(Status.FAIL, detail, world.built, *sides)
     except (Exception, SystemExit) as error:
-        return Verdict(Status.ERROR, _lines(_short_traceback(error), _built(world)), world.built)
+        return Verdict(Status.ERROR, _lines(short_traceback(error), _built(world)), world.built)
     return Verdict(Status.PASS)
 
 
@@ -129,7 +129,7 @@ def _place(error: BaseException, check: Check) -> str:
     return f"{_short_path(frame.filename)}:{frame.lineno}: {frame.line}"
 
 
-def _short_traceback(error: BaseException, frame_count: int = 3) -> str:
+def short_traceback(error: BaseException, frame_count: int = 3) -> str:
     """Format an error: what it says, then its last frames only, without those of this file."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__][-frame_count:]
     lines = [f"{_short_path(frame.filename)}:{frame.lineno}: in {frame.name}: {frame.line}" for frame in frames]

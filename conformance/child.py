@@ -1,9 +1,11 @@
-"""The process in which an implementation runs: `python -m conformance.child`, started by a worker.
+"""The process in which an implementation runs, started by the supervisor.
 
-Both sides speak in lines of JSON. The first line of its input says what to open: implementation, checks (the place of
-the function that returns them), faults (likewise, or null), timeout in seconds, and deep, a seed or null. It answers
-{"event": "ready"}. Each further line asks for one case, {"id", "replicas", "fault"}, and is answered by {"event":
-"done", "result"}. At the end of its input it ends.
+Both sides speak in lines of JSON. The first line of its input says what to do. {"describe": NAME} imports an
+implementation, and is answered by {"accepted": what is known of it}. {"implementation", "checks" (the place of the
+function that returns them), "faults" (likewise, or null), "deep" (a seed or null)} opens one, and is answered by
+{"accepted": true}. What could not be imported or opened is answered by {"refused": the reason, "usage": whether the
+command line is wrong}. Each further line asks for one case, {"id", "replicas", "fault"}, and is answered by {"result"}.
+At the end of its input it ends.
 """
 
 import faulthandler
@@ -16,47 +18,66 @@ from types import FunctionType
 from typing import Any
 
 from conformance import last
-from conformance.case import run_case, run_with_fault
+from conformance.case import run_case, run_with_fault, short_traceback
 from conformance.checks import Check
-from conformance.implementations import find, locate
+from conformance.faults import Fault
+from conformance.implementations import BrokenModule, Implementation, UsageError, find, locate
 from conformance.isolation import apart
+from conformance.printable import shortened
+from conformance.supervisor import SHOW_PLACE
 
 
 def main() -> None:
-    """Open the implementation, and run the cases that come, one after another."""
+    """Describe or open the implementation, and run the cases that come, one after another."""
     # What checks and libraries print must not come between the lines of the protocol, nor may they read from it.
     requests = os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8")
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     faulthandler.enable()
+    # Shows where it hangs, and ends it, as the signal does by itself.
+    faulthandler.register(SHOW_PLACE, chain=True)
 
-    def tell(event: str, **fields: Any) -> None:
-        print(json.dumps({"event": event, **fields}), file=answers, flush=True)
+    def tell(message: Mapping[str, Any]) -> None:
+        print(json.dumps(message), file=answers, flush=True)
 
     request = json.loads(requests.readline())
-    implementation = find(request["implementation"])
-    checks = _checks(request)
-    faults = locate(request["faults"], FunctionType)() if request["faults"] else {}
-    implementation.open()
-    tell("ready")
+    try:
+        if "describe" in request:
+            tell({"accepted": find(request["describe"]).description.to_dict()})
+            return
+        implementation, checks, faults = _opened(request)
+    except (UsageError, BrokenModule) as error:
+        tell({"refused": shortened(str(error)), "usage": isinstance(error, UsageError)})
+        return
+    except (Exception, SystemExit) as error:
+        tell({"refused": shortened(short_traceback(error)), "usage": False})
+        return
+    tell({"accepted": True})
 
     def run(case: Mapping[str, Any]) -> None:
-        # Shows where a check hangs; the worker ends the process a moment later.
-        faulthandler.dump_traceback_later(request["timeout"])
         check, replicas = checks[case["id"]], case["replicas"]
         if case["fault"]:
             result = run_with_fault(implementation, check, replicas, faults[case["fault"]])
         else:
             result = run_case(implementation, check, replicas)
-        faulthandler.cancel_dump_traceback_later()
-        tell("done", result=result.to_dict())
+        # The clock of this process is in the hands of the implementation; the runner has its own.
+        tell({"result": replace(result, seconds=0.0).to_dict()})
 
     for line in requests:
         if implementation.isolate:
             apart(run, json.loads(line))
         else:
             run(json.loads(line))
+
+
+def _opened(request: Mapping[str, Any]) -> tuple[Implementation, Mapping[str, Check], Mapping[str, Fault]]:
+    """Open the implementation; return it with the checks and the faults."""
+    implementation = find(request["implementation"])
+    faults = locate(request["faults"], FunctionType)() if request["faults"] else {}
+    checks = _checks(request)
+    implementation.open()
+    return implementation, checks, faults
 
 
 def _checks(request: Mapping[str, Any]) -> Mapping[str, Check]:
@@ -73,7 +94,3 @@ def _checks(request: Mapping[str, Any]) -> Mapping[str, Check]:
         id: replace(check, law=found[id].bound(request["deep"])) if id in found else check
         for id, check in checks.items()
     }
-
-
-if __name__ == "__main__":
-    main()

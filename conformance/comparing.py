@@ -12,9 +12,12 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from conformance import last
 from conformance.catalogue import Behavior
-from conformance.implementations import UnknownName, find
+from conformance.implementations import Description, UnknownName
+from conformance.opening import describe
 from conformance.output import progress
+from conformance.printable import printable
 from conformance.recorded import recorded
 from conformance.report import Report, versions
 from conformance.results import Result, Status
@@ -72,9 +75,9 @@ def side(name: str, behaviors: Sequence[Behavior]) -> Side:
     if name.startswith(RECORD):
         report, known = recorded(name.removeprefix(RECORD)), ""
     elif pathlib.Path(path).is_file():
-        report, known = _read(path), chosen
+        report, known = last.load(pathlib.Path(path)), chosen
     else:
-        report, known = _run_now(find(name).name, behaviors), ""
+        report, known = _run_now(describe(name), behaviors), ""
     found = report.implementations
     if known not in found and (known or len(found) != 1):
         raise UnknownName(
@@ -84,26 +87,16 @@ def side(name: str, behaviors: Sequence[Behavior]) -> Side:
     return Side(name, report, known or found[0])
 
 
-def _read(path: str) -> Report:
-    try:
-        return Report.from_json(pathlib.Path(path).read_text(encoding="utf-8"))
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise UnknownName(
-            f"got {path!r}, which is no report ({error}); expected what `python -m conformance run --json FILE` writes. "
-            f"Run the suite again, or name another file."
-        ) from error
-
-
-def _run_now(implementation: str, behaviors: Sequence[Behavior]) -> Report:
+def _run_now(implementation: Description, behaviors: Sequence[Behavior]) -> Report:
     """Run the checks of these behaviors on an implementation."""
     start = time.monotonic()
-    job = Job(implementation, tuple(behavior.id for behavior in behaviors))
+    job = Job(implementation.name, tuple(behavior.id for behavior in behaviors), described=implementation)
     found: list[Result] = []
     with progress(sys.stderr) as (started, finished), closing(run(job, started)) as results:
         for result in results:
             found.append(result)
             finished()
-    return Report(tuple(found), time.monotonic() - start, Selection((implementation,)), versions())
+    return Report(tuple(found), time.monotonic() - start, Selection((implementation.name,)), versions())
 
 
 def differences(one: Side, other: Side, behaviors: Sequence[Behavior]) -> list[Difference]:
@@ -151,7 +144,7 @@ def _shown(difference: Difference, one: Side, other: Side) -> Iterator[Text | Pa
         yield Padding(Text(f"{behavior.id}  {behavior.title}"), (0, 0, 0, 2))
     for each, reason in zip((one, other), difference.reasons, strict=True):
         if reason:
-            yield Padding(Text(f"{each.label}: {reason}", "dim"), (0, 0, 0, 6))
+            yield Padding(Text(f"{each.label}: {printable(reason)}", "dim"), (0, 0, 0, 6))
 
 
 def _word(status: Status | None) -> Text:

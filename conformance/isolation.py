@@ -5,16 +5,33 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+RETURNED = b"returned"
+
 
 def apart(function: Callable[..., object], *arguments: Any) -> None:
-    """Call a function in a copy of this process, and end as the copy ended, unless it ended well."""
+    """Call a function in a copy of this process, and end as the copy ended, unless the function returned."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
     copy = os.fork()
     if copy == 0:
         function(*arguments)
+        os.write(writing, RETURNED)
         # Without the clean-up of libraries, which may wait for threads that never end.
         os._exit(0)
     code = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
     if code < 0:
         os.kill(os.getpid(), -code)
-    if code:
+    # An exit code of 0 says nothing: the function may have ended the process.
+    returned = _read(reading)
+    os.close(reading)
+    os.close(writing)
+    if code or returned != RETURNED:
         sys.exit(code)
+
+
+def _read(reading: int) -> bytes:
+    """Return what is in a pipe, without waiting for more."""
+    try:
+        return os.read(reading, 100)
+    except BlockingIOError:
+        return b""

@@ -37,7 +37,7 @@ def load(file: pathlib.Path) -> Report:
         raise UsageError(
             f"got no report in {file}; expected one of an earlier run. Run without this option."
         ) from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(
             f"got {file}, which cannot be read as a report ({error}); expected the JSON document of a run. "
             f"Write one with `python -m conformance run --json FILE`."

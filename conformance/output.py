@@ -10,6 +10,7 @@ from typing import TextIO, TypeVar
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from conformance.printable import printable
 from conformance.results import Case
 from conformance.runner import Started, SuiteError
 
@@ -56,6 +57,7 @@ def collected(runs: Iterable[Callable[[Started], Generator[Found]]]) -> tuple[li
                     complain(str(error))
                     code = BROKEN
     except KeyboardInterrupt:
+        complain("the run was cancelled; expected it to come to its end. What was done before is reported.")
         code = INTERRUPTED
     return found, code
 
@@ -72,7 +74,7 @@ def write(text: str) -> None:
 
 def complain(text: str) -> None:
     """Print to the error output, under the name of the suite."""
-    print(f"conformance: {text}", file=sys.stderr)
+    print(f"conformance: {printable(text)}", file=sys.stderr)
 
 
 def save(path: pathlib.Path, text: str) -> None:

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from types import FunctionType
@@ -84,14 +84,14 @@ class Proofs:
                 {
                     "id": proof.id,
                     "outcome": proof.outcome.value,
-                    "results": [{**asdict(result), "status": result.status.value} for result in proof.results],
+                    "results": [result.to_dict() for result in proof.results],
                     "others": list(proof.others),
                 }
                 for proof in self.proofs
             ],
             "totals": {outcome.value: self.totals()[outcome] for outcome in Outcome},
         }
-        return json.dumps(document, indent=2)
+        return json.dumps(document, indent=2, allow_nan=False)
 
 
 def planted(job: Job, started: Started, *, others: str | None = None) -> Generator[tuple[Case, Result]]:
@@ -100,7 +100,7 @@ def planted(job: Job, started: Started, *, others: str | None = None) -> Generat
     Args:
         others: also run, with one replica count each, the checks of the same "area", or "all".
     """
-    implementation, checks = job.opened()
+    implementation, checks = job.description(), job.loaded_checks()
     job = replace(job, faults=job.faults or FAULTS)
     known = locate(job.faults or FAULTS, FunctionType)()
     possible = {id: check for id, check in checks.items() if missing_features(implementation, check) is None}

@@ -22,7 +22,7 @@ import json
 import platform
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from importlib import metadata
@@ -30,8 +30,8 @@ from typing import Any
 
 from conformance import catalogue
 from conformance.catalogue import Behavior
-from conformance.results import BROKEN, SILENT, Result, Status, worst
-from conformance.selection import Selection
+from conformance.results import BROKEN, SILENT, Result, Status, is_count, is_seconds, worst
+from conformance.selection import MODES, Selection
 
 SCHEMA_VERSION = 1
 
@@ -71,7 +71,7 @@ class Report:
         return Counter(
             status
             for (id, name), status in self.statuses.items()
-            if name == implementation and area in (None, catalogue.load()[id].area)
+            if name == implementation and (area is None or area == catalogue.load()[id].area)
         )
 
     def exit_code(self) -> int:
@@ -98,22 +98,34 @@ class Report:
                 for name in self.implementations
             },
         }
-        return json.dumps(document, indent=2) + "\n"
+        return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> "Report":
-        """Read a report back; what is derived from the results is derived again."""
-        document = json.loads(text)
+        """Read a report back; what is derived from the results is derived again.
+
+        A text that is no report, whoever wrote it, is a ValueError.
+        """
+        try:
+            document = json.loads(text)
+        except RecursionError as error:
+            raise ValueError("got values that are nested too deeply; expected a report") from error
+        _require(isinstance(document, dict), "an object")
         if document.get("schema_version") != SCHEMA_VERSION:
             raise ValueError(
                 f"got a report with schema_version={document.get('schema_version')!r}; expected {SCHEMA_VERSION}. "
                 f"Read it with the release that wrote it, or run the suite again."
             )
+        results, versions = document.get("results"), document.get("versions")
+        _require(isinstance(results, list), "a list of results")
+        _require(is_seconds(document.get("seconds")), "seconds from 0 upwards")
+        _require(isinstance(versions, dict) and _are_texts(versions.values()), "the versions as an object of texts")
+        _require(isinstance(document.get("complete"), bool), "true or false as complete")
         return cls(
-            results=tuple(map(Result.from_dict, document["results"])),
+            results=tuple(map(Result.from_dict, results)),
             seconds=document["seconds"],
-            selection=_selection(document["selection"]),
-            versions=document["versions"],
+            selection=_selection(document.get("selection")),
+            versions=versions,
             complete=document["complete"],
         )
 
@@ -150,11 +162,28 @@ def reproduction(selection: Selection, *cases: Result) -> str:
     return f"python -m conformance run --impl {shlex.quote(first.implementation)} -k {first.id}{replicas}{drawn}"
 
 
-def _selection(values: Mapping[str, Any]) -> Selection:
+def _selection(values: Any) -> Selection:
     """Make a selection of plain values; those that a later release has added are left out."""
+    _require(isinstance(values, dict), "a selection")
+    for name in ("implementations", "areas", "keywords"):
+        given = values.get(name, [])
+        _require(isinstance(given, list) and _are_texts(given), f"a list of texts as {name} of the selection")
+    counts = values.get("replicas", [])
+    _require(isinstance(counts, list) and all(map(is_count, counts)), "a list of counts as replicas of the selection")
+    _require(values.get("mode", "full") in MODES, f"one of {', '.join(MODES)} as mode of the selection")
+    _require(isinstance(values.get("seed", 0), int), "a whole number as seed of the selection")
     known: dict[str, Any] = {field.name: values[field.name] for field in fields(Selection) if field.name in values}
     frozen: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
     return Selection(**frozen)
+
+
+def _require(fits: bool, what: str) -> None:
+    if not fits:
+        raise ValueError(f"expected {what}")
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    return all(isinstance(value, str) for value in values)
 
 
 def versions() -> dict[str, str]:

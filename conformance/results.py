@@ -1,9 +1,13 @@
 """What came out: a status for each case, and the worst of them for each behavior."""
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
-from typing import Any
+from types import MappingProxyType
+from typing import Any, cast
+
+from conformance.printable import shortened
 
 
 class Status(Enum):
@@ -55,7 +59,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How one case ended on one implementation; without a replica count, no case could be made."""
+    """How one case ended on one implementation; without a replica count, no case could be made.
+
+    Its texts come from the implementation, and are shortened.
+    """
 
     id: str
     implementation: str
@@ -68,16 +75,58 @@ class Result:
     expected: str = ""
     got: str = ""
 
+    def __post_init__(self) -> None:
+        """Shorten the texts."""
+        for name in ("detail", "strategy", "expected", "got"):
+            object.__setattr__(self, name, shortened(getattr(self, name)))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, for JSON."""
         return {**asdict(self), "status": self.status.value}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Result":
-        """Make a result of plain values; those that a later release has added are left out."""
-        known: dict[str, Any] = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+    def from_dict(cls, values: object) -> "Result":
+        """Make a result of plain values, whoever wrote them; those that a later release has added are left out."""
+        if not isinstance(values, dict):
+            raise ValueError(f"got a {type(values).__name__} as a result; expected an object with its fields")
+        given = cast("dict[str, Any]", values)
+        known: dict[str, Any] = {field.name: given[field.name] for field in fields(cls) if field.name in given}
+        for name in ("id", "implementation", "replicas", "status"):
+            if name not in known:
+                raise ValueError(f"got a result without {name}; expected one with it")
+        for name, value in known.items():
+            kind, fits = _KINDS.get(name, ("a text", _is_text))
+            if not fits(value):
+                raise ValueError(f"got a {type(value).__name__} as {name} of a result; expected {kind}")
         known["status"] = Status(known["status"])
         return cls(**known)
+
+
+def is_count(value: object) -> bool:
+    """Tell whether a plain value is a whole number from 1 upwards."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def is_seconds(value: object) -> bool:
+    """Tell whether a plain value is a time that can have passed."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+_KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = MappingProxyType(
+    {
+        "replicas": ("a count from 1 upwards, or null", lambda value: value is None or is_count(value)),
+        "status": (
+            "one of " + ", ".join(status.value for status in Status),
+            lambda value: value in [status.value for status in Status],
+        ),
+        "seconds": ("a number from 0 upwards", is_seconds),
+    }
+)
+"""What the plain value of a field must be, if not a text, and how to tell."""
 
 
 def worst(statuses: Iterable[Status]) -> Status:

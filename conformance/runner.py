@@ -1,73 +1,56 @@
 """Runs checks on an implementation in processes of its own, several at once, and goes on when one dies or hangs."""
 
-import queue
-import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
-from types import FunctionType
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 
 from conformance.case import caught, missing_features, prove, run_case
 from conformance.checks import Check
-from conformance.declarations import Declarations
-from conformance.implementations import Implementation, find, locate
+from conformance.implementations import Description
+from conformance.opening import NotStarted, SuiteError
+from conformance.playing import CHECKS, HEAVY, Job, Started, Task, play
 from conformance.results import BROKEN, Case, Result, Status
 from conformance.selection import quickest
-from conformance.worker import SuiteError, Worker
 
-__all__ = ["CHECKS", "Job", "SuiteError", "Task", "caught", "play", "prove", "run", "run_case"]
-
-CHECKS = "conformance.checks:checks"
-HEAVY = frozenset({"keras"})
-HEAVY_WEIGHT = 30  # how many other tasks take as long as one with such a library
-Started = Callable[[str, Case], None]
-"""Is told the implementation and the case, each time that a case starts; by several threads if there are several workers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What to run on one implementation."""
-
-    implementation: str
-    """A name, or "package.module:object"."""
-    ids: tuple[str, ...]
-    replicas: tuple[int, ...] | None = None
-    """Only these replica counts; without it, all that a check names."""
-    timeout: float = 60.0
-    """The seconds after which a case is ended."""
-    checks: str = CHECKS
-    """The place of the function that returns the checks."""
-    faults: str | None = None
-    """The place of the function that returns the faults, where cases have any."""
-    mode: str = "full"
-    seed: int = 0
-    """Where the values of deep mode come from."""
-    workers: int = 1
-    """In how many processes at once."""
-    only: frozenset[Case] | None = None
-    """Only these cases; without it, all."""
-    patient: bool = False
-    """Whether to run even what needs a broken behavior."""
-    declarations: Declarations = field(default_factory=Declarations)
-
-    def opened(self) -> tuple[Implementation, Mapping[str, Check]]:
-        """Return the implementation and the checks."""
-        return find(self.implementation), locate(self.checks, FunctionType)()
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Cases that are run one after another, until one ends in a certain way."""
-
-    cases: tuple[Case, ...]
-    until: frozenset[Status] = frozenset()
-    heavy: bool = False
-    """Whether it loads a library that takes seconds, so that one process is to run all of these."""
+__all__ = [
+    "CHECKS",
+    "Job",
+    "NotStarted",
+    "Started",
+    "SuiteError",
+    "Task",
+    "caught",
+    "play",
+    "prove",
+    "run",
+    "run_case",
+]
 
 
 def run(job: Job, started: Started = lambda _, __: None) -> Generator[Result]:
-    """Run a job and yield its results: first those of what cannot be run, then the others as they come."""
-    implementation, checks = job.opened()
+    """Run a job and yield its results: first those of what cannot be run, then the others as they come.
+
+    If the implementation cannot be started, every case has the result that says so, before the error is raised.
+    """
+    checks = job.loaded_checks()
+    # In quick mode the first count of each behavior stands for all.
+    counted = 1 if job.mode == "quick" else None
+    waiting = dict.fromkeys(case for id in job.ids for case in _cases(job, id, checks)[:counted])
+    try:
+        with closing(_results(job, checks, started)) as results:
+            for result in results:
+                if result.replicas is not None:
+                    waiting.pop(Case(result.id, result.replicas), None)
+                yield result
+    except NotStarted as error:
+        for case in waiting:
+            yield _skip(job, case) or Result(case.id, job.implementation, case.replicas, error.status, error.detail)
+        raise
+
+
+def _results(job: Job, checks: Mapping[str, Check], started: Started) -> Generator[Result]:
+    """Yield the results of a job whose implementation can be started."""
+    implementation = job.description()
     tasks: list[Task] = []
     for id in job.ids:
         cases = _cases(job, id, checks)
@@ -85,40 +68,6 @@ def run(job: Job, started: Started = lambda _, __: None) -> Generator[Result]:
         yield from _in_order(job, implementation, checks, tasks, started)
 
 
-def play(
-    job: Job, implementation: Implementation, batches: Iterable[Sequence[Task]], started: Started
-) -> Generator[tuple[Case, Result]]:
-    """Run one batch of tasks after another, each shared out over the workers, and yield the results as they come."""
-    count = job.workers if implementation.parallel else 1
-    request = {
-        "implementation": job.implementation,
-        "checks": job.checks,
-        "faults": job.faults,
-        "timeout": job.timeout,
-        "deep": job.seed if job.mode == "deep" else None,
-    }
-    with ExitStack() as stack:
-        workers: list[Worker] = []
-        for batch in batches:
-            while len(workers) < min(count, len(batch)):
-                workers.append(stack.enter_context(closing(Worker(implementation, request, number=len(workers)))))
-            yield from _at_once(workers, shares(batch, len(workers)), lambda case: started(implementation.name, case))
-
-
-def shares(batch: Sequence[Task], count: int) -> list[list[Task]]:
-    """Share tasks out among workers: the heavy ones to the first, the others so that all have as much to do.
-
-    Which worker runs what is the same in every run, so that what one check does to the next is too.
-    """
-    found: list[list[Task]] = [[] for _ in range(count)]
-    loads = [0] * count
-    for task in sorted(batch, key=lambda task: not task.heavy):
-        place = 0 if task.heavy else loads.index(min(loads))
-        found[place].append(task)
-        loads[place] += HEAVY_WEIGHT if task.heavy else 1
-    return found
-
-
 def _cases(job: Job, id: str, checks: Mapping[str, Check]) -> list[Case]:
     """Return the cases of a behavior that are asked for, in the order in which they are run."""
     counts = checks[id].replicas if id in checks else ()
@@ -127,11 +76,17 @@ def _cases(job: Job, id: str, checks: Mapping[str, Check]) -> list[Case]:
     return [case for case in cases if job.only is None or case in job.only]
 
 
-def _known(job: Job, implementation: Implementation, checks: Mapping[str, Check], case: Case) -> Result | None:
-    """Return the result of a case that is not to be run, or None."""
+def _skip(job: Job, case: Case) -> Result | None:
+    """Return the result of a case that is declared not to be run, or None."""
     skipped = job.declarations.skipped(case)
+    return None if skipped is None else Result(case.id, job.implementation, case.replicas, Status.SKIP, skipped)
+
+
+def _known(job: Job, implementation: Description, checks: Mapping[str, Check], case: Case) -> Result | None:
+    """Return the result of a case that is not to be run, or None."""
+    skipped = _skip(job, case)
     if skipped is not None:
-        return Result(case.id, implementation.name, case.replicas, Status.SKIP, skipped)
+        return skipped
     missing = missing_features(implementation, checks[case.id])
     if missing is not None:
         return Result(case.id, implementation.name, case.replicas, Status.UNSUPPORTED, missing)
@@ -139,7 +94,7 @@ def _known(job: Job, implementation: Implementation, checks: Mapping[str, Check]
 
 
 def _in_order(
-    job: Job, implementation: Implementation, checks: Mapping[str, Check], tasks: Sequence[Task], started: Started
+    job: Job, implementation: Description, checks: Mapping[str, Check], tasks: Sequence[Task], started: Started
 ) -> Generator[Result]:
     """Run tasks after those that they need, and leave out what needs a broken behavior."""
     found: dict[str, list[Result]] = {}
@@ -166,12 +121,16 @@ def _in_order(
                 found.setdefault(case.id, []).append(left_out[-1])
         return replace(task, cases=tuple(kept))
 
-    with closing(play(job, implementation, batches(), started)) as played:
-        for case, raw in played:
-            result = job.declarations.judged(case, raw)
-            # What passes against its declaration is no obstacle for others.
-            found.setdefault(case.id, []).append(raw if raw.status is Status.PASS else result)
-            yield result
+    try:
+        with closing(play(job, implementation, batches(), started)) as played:
+            for case, raw in played:
+                result = job.declarations.judged(case, raw)
+                # What passes against its declaration is no obstacle for others.
+                found.setdefault(case.id, []).append(raw if raw.status is Status.PASS else result)
+                yield result
+    except (KeyboardInterrupt, SuiteError):
+        yield from left_out
+        raise
     yield from left_out
 
 
@@ -193,35 +152,3 @@ def _reason(result: Result) -> str | None:
     if result.status is Status.NOT_RUN:
         return result.detail
     return f"needs {result.id}" if result.status in BROKEN else None
-
-
-def _at_once(
-    workers: Sequence[Worker], shares: Sequence[Sequence[Task]], started: Callable[[Case], None]
-) -> Iterator[tuple[Case, Result]]:
-    """Let each worker run its share in a thread, and yield the results as they come."""
-    found: queue.SimpleQueue[tuple[Case, Result] | BaseException | None] = queue.SimpleQueue()
-
-    def work(worker: Worker, share: Sequence[Task]) -> None:
-        try:
-            for task in share:
-                for case in task.cases:
-                    started(case)
-                    result = worker.run(case)
-                    found.put((case, result))
-                    if result.status in task.until:
-                        break
-            found.put(None)
-        except BaseException as error:
-            found.put(error)
-
-    for pair in zip(workers, shares, strict=True):
-        threading.Thread(target=work, args=pair, daemon=True).start()
-    running = len(workers)
-    while running:
-        item = found.get()
-        if isinstance(item, BaseException):
-            raise item
-        if item is None:
-            running -= 1
-        else:
-            yield item

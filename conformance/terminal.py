@@ -1,7 +1,7 @@
 """The rendering of a report for a terminal: plain text that is readable at 80 columns, with or without colour."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
@@ -41,6 +41,8 @@ COLOURS = {
 UNBROKEN_SPACE = "\u00a0"
 BY_REASON = tuple(status for status in SHOWN if status is not Status.PASS and status not in BROKEN)
 IDS_SHOWN = 8
+LONG = 5
+"""A text of more lines is printed once."""
 
 
 def render(report: Report, console: Console, *, verbose: bool = False) -> str:
@@ -57,9 +59,10 @@ def _show(report: Report, console: Console, verbose: bool) -> None:
     for name in report.implementations:
         _show_reasons(report, name, console)
     for name in report.implementations:
+        shown: set[str] = set()
         for behavior in report.behaviors:
             if report.statuses.get((behavior.id, name)) in BROKEN:
-                _show_finding(report, behavior, name, console)
+                shown.add(_show_finding(report, behavior, name, console, shown))
     console.print()
     for name in report.implementations:
         line = Text(f"{name}: ").append_text(_counts(report.totals(name), separator=", "))
@@ -107,17 +110,25 @@ def _counts(totals: Counter[Status], separator: str = " ") -> Text:
     return Text(separator).join(words)
 
 
-def _show_finding(report: Report, behavior: Behavior, implementation: str, console: Console) -> None:
-    """Print what is promised, what was found in the first of the worst cases, and how to see it again."""
+def _show_finding(
+    report: Report, behavior: Behavior, implementation: str, console: Console, shown: Collection[str]
+) -> str:
+    """Print what is promised, what was found in the first of the worst cases, and how to see it again.
+
+    Of what was found only the first line is printed, if it was shown before: nothing could be started, for example.
+    """
     status = report.statuses[behavior.id, implementation]
     cases = report.cases(behavior.id, implementation)
     found = [case for case in cases if case.status is status]
     heading = Text(f"\n{behavior.id} ").append(status.value, COLOURS[status])
     console.print(heading.append(f" on {implementation}: {behavior.title} ({_counts_of(found, cases)})"))
     console.print(Padding(Text(behavior.statement), (0, 0, 0, 2)))
-    console.print(Padding(Text(printable(found[0].detail)), (0, 0, 0, 4)))
+    detail = found[0].detail
+    text = f"{detail.splitlines()[0]} (as above)" if detail in shown and detail.count("\n") >= LONG else detail
+    console.print(Padding(Text(printable(text)), (0, 0, 0, 4)))
     # Not wrapped, so that it can be copied.
     console.print(Text(f"  {reproduction(report.selection, found[0])}", "cyan"), soft_wrap=True)
+    return detail
 
 
 def _counts_of(found: list[Result], cases: list[Result]) -> str:

@@ -1,185 +1,100 @@
 """Runs cases in a process of its own, and starts another one when that process dies or hangs."""
 
-import contextlib
-import json
 import os
 import platform
-import queue
 import re
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from conformance.implementations import Implementation
+from conformance.implementations import Description
 from conformance.last import cache
+from conformance.opening import NotStarted, accepted
+from conformance.process import Lost, Process
 from conformance.results import Case, Result, Status
+from conformance.stopping import Stop
 
-START_SECONDS = 300.0
-"""The time for a child to import everything; it is long, because a cold start of JAX can be."""
-GRACE_SECONDS = 1.0
-"""The time for a child that hangs to write down where it hangs."""
-STDERR_LINES = 20
+ANSWERED = frozenset({Status.PASS, Status.FAIL, Status.ERROR, Status.DIVERGES, Status.UNSUPPORTED})
+"""The statuses that a check can end with; all others are found by the runner."""
 
 
-class SuiteError(Exception):
-    """The suite itself broke, so that nothing can be said about the implementation."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The seconds after which something is ended."""
+
+    case: float
+    start: float
 
 
 class Worker:
     """One process after another, in which cases of one implementation run."""
 
-    def __init__(self, implementation: Implementation, request: Mapping[str, Any], number: int = 0) -> None:
+    def __init__(
+        self, implementation: Description, request: Mapping[str, Any], limits: Limits, stop: Stop, number: int = 0
+    ) -> None:
         self._implementation = implementation
         self._request = request
+        self._limits = limits
+        self._stop = stop
         self._number = number
-        self._lock = threading.Lock()
-        self._closed = False
-        self._child: _Child | None = None
+        self._ready = False
         # It opens the implementation while its first case is still to come.
-        self._started()
+        self._process: Process | None = self._started()
 
     def run(self, case: Case) -> Result:
-        """Run a case, and say how it ended, whatever becomes of the process."""
-        child = self._started()
-        child.require_ready(self._implementation.name)
+        """Run a case, and say how it ended, whatever becomes of the process; raise Stopped if all is to stop."""
+        process = self._opened()
+        process.tell({"id": case.id, "replicas": case.replicas, "fault": case.fault})
+        # The clock of the process is in the hands of the implementation.
         start = time.monotonic()
-        limit = self._request["timeout"]
         try:
-            message = child.ask(case, limit + GRACE_SECONDS)
-        except queue.Empty:
-            status, detail = Status.TIMEOUT, f"did not end within {limit:g} s\n{child.last_words()}"
-        else:
-            if message is not None:
-                return Result.from_dict(message["result"])
-            status, detail = Status.CRASH, f"the process died ({child.ending()})\n{child.last_words()}"
-        self._end()
-        seconds = time.monotonic() - start
-        return Result(case.id, self._implementation.name, case.replicas, status, detail.rstrip(), seconds)
+            result = process.answer(lambda message: self._result(message, case), self._limits.case, self._stop)
+        except Lost as error:
+            self.close()
+            result = Result(case.id, self._implementation.name, case.replicas, error.status, error.detail)
+        return replace(result, seconds=time.monotonic() - start)
 
     def close(self) -> None:
-        """End the process and all that it started; may be called while another thread waits in `run`."""
-        with self._lock:
-            self._closed = True
-        self._end()
+        """End the process, if there is one, and all that it started."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.end()
 
-    def _started(self) -> "_Child":
-        """Return the running process, a new one if there is none."""
-        with self._lock:
-            if self._closed:
-                raise SuiteError("a case was given to a worker that is closed; expected an open one. Report this.")
-            if self._child is None:
-                self._child = _Child(self._implementation, self._request, self._number)
-            return self._child
-
-    def _end(self) -> None:
-        with self._lock:
-            child, self._child = self._child, None
-        if child is not None:
-            child.end()
-
-
-class _Child:
-    """A running process: what it is asked, what it answers, and what it wrote last when it died."""
-
-    def __init__(self, implementation: Implementation, request: Mapping[str, Any], number: int) -> None:
-        # The child finds modules where this process finds them.
-        paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        self._errors = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - it is closed in `end`
-        self._errors_start = 0
-        self._ready = False
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "conformance.child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env={**_kept_programs(implementation.name, number), **os.environ, **paths, **implementation.environment},
-            # In a session of its own, so that an interrupt reaches only this process, which then ends all others.
-            start_new_session=True,
-        )
-        self._messages: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
-        self._tell(request)
-
-    def require_ready(self, name: str) -> None:
-        """Wait until the child has opened the implementation."""
-        if self._ready:
-            return
-        try:
-            if self._receive(START_SECONDS) is not None:
-                self._ready = True
-                return
-            happened = f"ended before its first check ({self.ending()})"
-        except queue.Empty:
-            happened = f"was not ready after {START_SECONDS:g} s"
-        raise SuiteError(
-            f"the process that runs {name} {happened}; expected it to import and open the implementation. "
-            f"Mend the error that it printed:\n{self.last_words() or '(it printed nothing)'}"
-        )
-
-    def ask(self, case: Case, limit_seconds: float) -> dict[str, Any] | None:
-        """Return the answer for a case, None if the process died; raise `queue.Empty` if there is none in time."""
-        self._errors_start = os.fstat(self._errors.fileno()).st_size
-        self._tell({"id": case.id, "replicas": case.replicas, "fault": case.fault})
-        return self._receive(limit_seconds)
-
-    def ending(self) -> str:
-        """Say how the process ended, which has closed its output."""
-        try:
-            code = self._process.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            return "it closed its output"
-        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-
-    def last_words(self) -> str:
-        """Return the last lines of the error output of the process, from the start of the running case."""
-        self._errors.seek(self._errors_start)
-        lines = self._errors.read().decode(errors="replace").splitlines()
-        return "\n".join(lines[-STDERR_LINES:])
-
-    def end(self) -> None:
-        """End the process and its children, whether it is still there or not."""
-        if hasattr(os, "killpg"):
+    def _opened(self) -> Process:
+        """Return a process that has opened the implementation, a new one if there is none."""
+        if self._process is None:
+            self._process = self._started()
+        if not self._ready:
             try:
-                os.killpg(self._process.pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                self._process.kill()
-        else:
-            self._process.kill()
-        self._process.wait()
-        assert self._process.stdin is not None, "the process is started with a pipe"
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
-        self._errors.close()
+                self._process.answer(accepted, self._limits.start, self._stop)
+            except Lost as error:
+                raise NotStarted(self._implementation.name, "at opening", error) from error
+            self._ready = True
+        return self._process
 
-    def _tell(self, message: Mapping[str, Any]) -> None:
-        """Write one line to the process; what it does not read any more shows in what it answers."""
-        assert self._process.stdin is not None, "the process is started with a pipe"
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(message).encode() + b"\n")
-            self._process.stdin.flush()
+    def _started(self) -> Process:
+        self._ready = False
+        # What the implementation wants rules, then what the user has set.
+        kept = {
+            name: value
+            for name, value in _kept_programs(self._implementation.name, self._number).items()
+            if name not in os.environ
+        }
+        process = Process({**kept, **self._implementation.environment})
+        process.tell(self._request)
+        return process
 
-    def _receive(self, limit_seconds: float) -> dict[str, Any] | None:
-        try:
-            return self._messages.get(timeout=limit_seconds)
-        except queue.Empty:
-            # A process that was forked by the child may hold the pipe open after its death.
-            if self._process.poll() is None:
-                raise
-            return None
-
-    def _listen(self) -> None:
-        """Pass on each line until the process closes its output."""
-        assert self._process.stdout is not None, "the process is started with a pipe"
-        with self._process.stdout as lines:
-            for line in lines:
-                self._messages.put(json.loads(line))
-        self._messages.put(None)
+    def _result(self, message: Any, case: Case) -> Result:
+        """Make the result of a message, which must be one of the case that was asked for."""
+        if not isinstance(message, Mapping):
+            raise ValueError("expected an object with a result")
+        result = Result.from_dict(message.get("result"))
+        if (result.id, result.replicas) != (case.id, case.replicas):
+            raise ValueError(f"expected the result of {case}")
+        if result.implementation != self._implementation.name or result.status not in ANSWERED:
+            raise ValueError(f"expected the result of a check on {self._implementation.name}")
+        return result
 
 
 def _kept_programs(name: str, number: int) -> dict[str, str]:

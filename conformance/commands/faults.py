@@ -6,7 +6,6 @@ import textwrap
 import time
 
 from conformance import catalogue
-from conformance.implementations import find
 from conformance.output import collected, nothing_selected, save, write
 from conformance.proofs import Outcome, Proof, Proofs, gathered, missed, planted
 from conformance.runner import Job
@@ -17,9 +16,10 @@ def command(options: argparse.Namespace) -> int:
     """Prove the selected checks, and print what was missed even if the run is broken off."""
     behaviors = Selection(areas=tuple(options.area), keywords=tuple(options.k)).of(catalogue.load())
     job = Job(
-        find(options.impl).name,
+        options.impl,
         tuple(behavior.id for behavior in behaviors),
         timeout=options.timeout,
+        start_timeout=options.start_timeout,
         checks=options.checks,
         faults=options.faults,
         workers=options.n,

@@ -8,7 +8,8 @@ from conformance import catalogue
 from conformance.catalogue import Behavior
 from conformance.checks import checks
 from conformance.faults import faults
-from conformance.implementations import BrokenModule, UsageError, find, origins
+from conformance.implementations import BrokenModule, UsageError, origins
+from conformance.opening import SuiteError, describe
 from conformance.output import nothing_selected, write
 from conformance.registry import Registered
 from conformance.selection import Selection, one
@@ -35,8 +36,8 @@ def _list_implementations() -> int:
     """Print name, origin and features of each implementation that can be named."""
     for name, origin in origins().items():
         try:
-            features = "features: " + ", ".join(sorted(find(name).features))
-        except (UsageError, BrokenModule) as error:
+            features = "features: " + ", ".join(sorted(describe(name).features))
+        except (UsageError, BrokenModule, SuiteError) as error:
             features = str(error)
         write(
             f"{name:<11} {origin}\n" + textwrap.fill(features, 78, initial_indent=" " * 12, subsequent_indent=" " * 12)

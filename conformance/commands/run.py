@@ -3,6 +3,8 @@
 import argparse
 import functools
 import importlib.util
+import pathlib
+import shlex
 import time
 from collections.abc import Iterable, Mapping
 from types import FunctionType
@@ -12,7 +14,8 @@ from rich.console import Console
 from conformance import badge, catalogue, declarations, html, junit, last, terminal
 from conformance.checks import Check
 from conformance.declarations import Declarations
-from conformance.implementations import UsageError, find, locate
+from conformance.implementations import UsageError, locate, origins
+from conformance.opening import NotStarted, describe
 from conformance.output import collected, complain, nothing_selected, save, write
 from conformance.report import Report, versions
 from conformance.results import Result
@@ -39,9 +42,10 @@ def command(options: argparse.Namespace) -> int:
             save(file, render(report))
     if results:
         _keep(report)
+    if results or code:
         write(terminal.render(report, Console(), verbose=options.verbose))
         write(f"mode {selection.mode}, seed {selection.seed}\n")
-    elif code == 0:
+    else:
         return nothing_selected("nothing failed in that run, or nothing of it is selected" if earlier else None)
     return code or report.exit_code()
 
@@ -54,6 +58,8 @@ def played(jobs: Iterable[Job]) -> tuple[list[Result], int]:
 def chosen(options: argparse.Namespace, earlier: Report | None = None) -> Selection:
     """Return what the options ask for; what they leave open is as in an earlier run, if they name one."""
     before = earlier.selection if earlier else Selection(("simulator",))
+    if options.failed_of is not None and not options.impl:
+        _require_names(before.implementations, options.failed_of)
     mode = options.mode or before.mode
     if mode == "deep" and importlib.util.find_spec("hypothesis") is None:
         raise UsageError(
@@ -68,6 +74,16 @@ def chosen(options: argparse.Namespace, earlier: Report | None = None) -> Select
         mode,
         before.seed if options.seed is None else options.seed,
     )
+
+
+def _require_names(implementations: Iterable[str], file: pathlib.Path) -> None:
+    """Refuse to import whatever a report names, which anybody may have written; names have only what is installed."""
+    places = [name for name in implementations if name not in origins()]
+    if places:
+        raise UsageError(
+            f"got {file}, a report of {', '.join(places)}, without --impl; expected a report of {', '.join(origins())}, "
+            f"because running another one imports it. Name it yourself, if you trust it: --impl {shlex.quote(places[0])}."
+        )
 
 
 def in_catalogue_order(results: Iterable[Result], implementations: Iterable[str]) -> list[Result]:
@@ -95,17 +111,23 @@ def _jobs(options: argparse.Namespace, selection: Selection, earlier: Report | N
         ids = tuple(behavior.id for behavior in selection.of(catalogue.load()))
         if only is not None:
             ids = tuple(id for id in ids if any(case.id == id for case in only))
+        try:
+            described = describe(name, options.start_timeout)
+        except NotStarted as error:
+            described = error
         job = Job(
-            find(name).name,
+            name,
             ids,
             selection.replicas or None,
             options.timeout,
+            options.start_timeout,
             options.checks,
             mode=selection.mode,
             seed=selection.seed,
             workers=options.n,
             only=only,
             declarations=declared,
+            described=described,
         )
         jobs.append(job)
     return jobs

@@ -4,7 +4,6 @@ import argparse
 
 from conformance import catalogue, declarations
 from conformance.commands.run import in_catalogue_order, played
-from conformance.implementations import find
 from conformance.output import complain, nothing_selected, save, write
 from conformance.runner import Job
 from conformance.selection import Selection
@@ -14,14 +13,15 @@ def command(options: argparse.Namespace) -> int:
     """Run an implementation without expected failures, and rewrite the file of them from what was found."""
     behaviors = Selection(areas=tuple(options.area), keywords=tuple(options.k)).of(catalogue.load())
     job = Job(
-        find(options.impl).name,
+        options.impl,
         tuple(behavior.id for behavior in behaviors),
         timeout=options.timeout,
+        start_timeout=options.start_timeout,
         checks=options.checks,
         workers=options.n,
         patient=True,
     )
-    _, checks = job.opened()
+    checks = job.loaded_checks()
     before = ""
     if options.file.exists():
         declarations.read(options.file, {id: check.replicas for id, check in checks.items()})

@@ -86,6 +86,47 @@ def _attribute(value: Any) -> str:
 
 
 @dataclass(frozen=True)
+class Description:
+    """What a runner has to know of an implementation, and a process that has imported it can tell."""
+
+    name: str
+    features: frozenset[str]
+    installable: Mapping[str, str]
+    environment: Mapping[str, str]
+    parallel: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, for JSON."""
+        return {
+            "name": self.name,
+            "features": sorted(self.features),
+            "installable": dict(self.installable),
+            "environment": dict(self.environment),
+            "parallel": self.parallel,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Any) -> "Description":
+        """Make a description of plain values, whoever wrote them; what is none is a ValueError."""
+        if not isinstance(values, dict):
+            raise ValueError("expected the description of an implementation")
+        given = cast("dict[str, Any]", values)
+        features = given.get("features")
+        if not isinstance(features, list) or not _are_texts(features):
+            raise ValueError("expected a list of features in a description")
+        for name in ("installable", "environment"):
+            if not isinstance(given.get(name), dict) or not _are_texts(given[name].values()):
+                raise ValueError(f"expected texts by name as {name} in a description")
+        if not isinstance(given.get("name"), str) or not isinstance(given.get("parallel"), bool):
+            raise ValueError("expected a name, and whether several processes can be used, in a description")
+        return cls(given["name"], frozenset(features), given["installable"], given["environment"], given["parallel"])
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+@dataclass(frozen=True)
 class Implementation:
     """One implementation of the documented API.
 
@@ -124,6 +165,11 @@ class Implementation:
     """Whether each case needs a process of its own: a fork of the one that has opened the implementation."""
 
     @property
+    def description(self) -> Description:
+        """What a runner has to know of it."""
+        return Description(self.name, self.features, self.installable, self.environment, self.parallel)
+
+    @property
     def accelerator(self) -> str:
         """The type of the devices that replicas use."""
         return "GPU" if self.gpus else "CPU"
@@ -159,18 +205,24 @@ def origins() -> dict[str, str]:
     return ours | {name: installed[name] for name in sorted(installed.keys() - ours.keys())}
 
 
-def find(name: str) -> Implementation:
-    """Return an implementation by its name, or by the place of the object: "package.module:object".
-
-    The place is then its name, so that a result says how to run it again.
-    """
+def place_of(name: str) -> str:
+    """Return the place of the object of an implementation, which may itself be the name: "package.module:object"."""
     known = origins()
     if name not in known and ":" not in name:
         raise UnknownName(
             f"got the implementation {name!r}; expected one of {', '.join(known)}, or package.module:object. "
             f"Correct the spelling, or install the package that has it."
         )
-    found = replace(locate(known.get(name, name), Implementation), name=name)
+    return known.get(name, name)
+
+
+def find(name: str) -> Implementation:
+    """Import an implementation, and return it, by its name, or by the place of the object: "package.module:object".
+
+    The place is then its name, so that a result says how to run it again. The module does what it likes while it is
+    imported; `conformance.opening.describe` imports it in a process of its own.
+    """
+    found = replace(locate(place_of(name), Implementation), name=name)
     _require_known(name, "kinds", found.kinds, KINDS)
     _require_known(name, "features", found.features, FEATURES)
     _require_known(name, "divergences", {case.partition("@")[0] for case in found.divergences}, load())

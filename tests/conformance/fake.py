@@ -1,7 +1,6 @@
 """A small implementation and checks for it that end in every way in which a check can end."""
 
 import os
-import pathlib
 import signal
 import sys
 import threading
@@ -94,11 +93,6 @@ def _broken_open() -> Any:
 broken = Implementation(name="broken", open=_broken_open, kinds=LOCAL_KINDS, features=frozenset())
 
 
-def _stuck_open() -> Any:
-    threading.Event().wait()
-
-
-stuck = replace(broken, open=_stuck_open)
 alone = replace(fake, parallel=False)
 plain = replace(fake, divergences={})
 
@@ -128,13 +122,6 @@ def _is_killed(world: World) -> None:
 
 def _hangs(world: World) -> None:
     if world.replicas == 2:
-        threading.Event().wait()
-
-
-def _cancels_the_run(world: World) -> None:
-    if world.replicas == 2:
-        pathlib.Path(os.environ["FAKE_PROCESS_FILE"]).write_text(str(os.getpid()))
-        os.kill(os.getppid(), signal.SIGTERM)
         threading.Event().wait()
 
 
@@ -172,7 +159,6 @@ def checks() -> Mapping[str, Check]:
         _check("RUN-09", _has_not),
         _check("RUN-10", _passes, "data", "function"),
         _check("RUN-11", _is_killed),
-        _check("RUN-13", _cancels_the_run),
         _check("RUN-14", _is_the_first_of_its_process),
     ]
     return {check.id: check for check in found}

@@ -94,6 +94,12 @@ def test_the_text_ends_with_the_totals() -> None:
     assert expected == text(ONE, OTHER).splitlines()[-3:]
 
 
+def test_a_report_cannot_command_the_terminal() -> None:
+    forged = Side("forged", report(Result("RUN-01", "b", 1, Status.FAIL, "\x1b[2Jgone")), "b")
+
+    assert "\\x1b[2Jgone" in text(ONE, forged)
+
+
 def test_a_side_is_a_file_of_which_one_implementation_may_be_chosen(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "report.json"
     file.write_text(report(*ONE.report.results, *OTHER.report.results).to_json())

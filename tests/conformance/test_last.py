@@ -46,7 +46,7 @@ def test_without_a_setting_the_cache_is_in_the_home(monkeypatch: pytest.MonkeyPa
     assert pathlib.Path("/nowhere/.cache/refdist-conformance") == last.path().parent
 
 
-@pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"schema_version": 99}'])
+@pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"schema_version": 99}', "[" * 200_000, "7" * 5_000])
 def test_what_is_no_report_is_refused(tmp_path: pathlib.Path, text: str) -> None:
     (tmp_path / "report.json").write_text(text)
 

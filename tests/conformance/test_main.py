@@ -13,6 +13,8 @@ from conformance import badge, html, junit
 from conformance.__main__ import main
 from conformance.commands import run as command
 from conformance.report import Report
+from conformance.results import Result, Status
+from conformance.selection import Selection
 
 RUN = ["run", "--impl", "tests.conformance.fake:fake", "--checks", "tests.conformance.fake:checks"]
 ROOT = pathlib.Path(__file__).parents[2]
@@ -179,6 +181,40 @@ def test_failures_of_any_report_can_be_run_again(tmp_path: pathlib.Path) -> None
     assert [("RUN-02", 2, "FAIL")] == cases(report_of(tmp_path, "--failed-of", str(file)))
 
 
+def test_a_report_cannot_name_a_module_to_import(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "planted.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file = tmp_path / "report.json"
+    result = Result("RUN-02", "planted:found", 1, Status.FAIL)
+    file.write_text(Report((result,), 1.0, Selection(("planted:found",)), {}).to_json())
+
+    assert 2 == main(["run", "--failed-of", str(file)])
+    assert "Name it yourself, if you trust it: --impl planted:found" in capsys.readouterr().err
+    assert not (tmp_path / "imported").exists()
+
+
+def test_a_report_of_what_has_a_name_says_what_to_run(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "report.json"
+    result = Result("ATTR-05", "host", 1, Status.FAIL)
+    file.write_text(Report((result,), 1.0, Selection(("host",)), {}).to_json())
+
+    assert 0 == main(["run", "--failed-of", str(file)])
+
+
+@pytest.mark.parametrize("command", [["run", "--failed-of"], ["diff"]])
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"schema_version": 1, "results": [7]}', '{"schema_version": []}'])
+def test_a_forged_report_is_wrong_usage(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], command: list[str], text: str
+) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(text)
+
+    assert 2 == main([*command, str(file)])
+    assert "cannot be read as a report" in capsys.readouterr().err
+
+
 def test_a_cache_that_cannot_be_written_is_said_and_does_no_harm(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -319,23 +355,6 @@ def test_an_interrupt_prints_what_was_done(monkeypatch: pytest.MonkeyPatch, caps
 
     assert 130 == code
     assert "1 PASS of 1 behaviors\nThe run was not completed" in capsys.readouterr().out
-
-
-def test_a_run_that_is_cancelled_ends_its_child_and_prints_what_was_done(tmp_path: pathlib.Path) -> None:
-    file = tmp_path / "process"
-    done = subprocess.run(
-        [sys.executable, "-m", "conformance", *RUN, "-k", "RUN-01", "-k", "RUN-13"],
-        cwd=ROOT,
-        env={**os.environ, "FAKE_PROCESS_FILE": str(file)},
-        capture_output=True,
-        check=False,
-    )
-
-    assert (130, b"") == (done.returncode, done.stderr)
-    # How many results had been read when the signal came is not certain.
-    assert b"The run was not completed; this is what was done." in done.stdout
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(file.read_text()), 0)
 
 
 @pytest.mark.parametrize("arguments", [["list"], [*RUN, "-k", "RUN-01", "-v"]])

@@ -23,7 +23,9 @@ def proofs(*ids: str, others: str | None = None, **options: float) -> dict[str, 
 
 
 def test_each_fault_has_the_outcome_that_its_check_shows() -> None:
-    found = proofs("RUN-01", "RUN-02", "RUN-03", "RUN-04", "RUN-05", "RUN-06", "RUN-07", "RUN-08", timeout=1)
+    found = proofs("RUN-01", "RUN-02", "RUN-03", "RUN-04", "RUN-06", "RUN-07", "RUN-08")
+    # What never ends does not end within any time, however slow the machine is; all others have theirs.
+    found |= proofs("RUN-05", timeout=0.5)
 
     expected = {
         "RUN-01": (Outcome.CAUGHT, Status.FAIL),

@@ -1,14 +1,19 @@
 """A report counts by area and implementation, fits 80 columns, and survives JSON."""
 
+import contextlib
 import json
 import pathlib
 from importlib import resources
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as generators
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
 from conformance.catalogue import LEVELS, load
+from conformance.printable import TEXT_LIMIT
 from conformance.report import SCHEMA_VERSION, Report, reproduction, versions
 from conformance.results import Result, Status
 from conformance.selection import Selection
@@ -20,6 +25,15 @@ DETAIL = "expected: [1, 2]\ngot:      [1, 3]\nstrategy: Mirrored with 2 replicas
 
 def report(*results: Result, complete: bool = True) -> Report:
     return Report(results, 1.5, Selection(("one", "two"), ("RUN",), (), (1, 2)), {"python": "3"}, complete)
+
+
+def json_values() -> generators.SearchStrategy[Any]:
+    leaves = generators.none() | generators.booleans() | generators.integers() | generators.floats() | generators.text()
+    return generators.recursive(
+        leaves,
+        lambda values: generators.lists(values) | generators.dictionaries(generators.text(), values),
+        max_leaves=5,
+    )
 
 
 MIXED = report(
@@ -103,6 +117,16 @@ def test_a_detail_cannot_command_the_terminal() -> None:
     shown = text(report(Result("RUN-01", "one", 1, Status.FAIL, "\x1b[2Jgone")))
 
     assert "\\x1b[2Jgone" in shown
+
+
+def test_a_long_detail_that_many_share_is_shown_once() -> None:
+    long = "\n".join(f"line {number}" for number in range(10))
+    results = [Result(id, "one", 1, Status.CRASH, long) for id in ("RUN-01", "RUN-02")]
+
+    shown = text(report(*results))
+
+    assert 1 == shown.count("line 9")
+    assert "    line 0 (as above)\n" in shown
 
 
 def test_every_status_has_a_place_and_a_colour() -> None:
@@ -231,6 +255,66 @@ def test_fields_that_an_earlier_release_did_not_write_are_empty() -> None:
     del document["selection"]["seed"]
 
     assert MIXED == Report.from_json(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("results",), {}),
+        (("results", 0), []),
+        (("results", 0, "id"), 7),
+        (("results", 0, "implementation"), None),
+        (("results", 0, "replicas"), "1"),
+        (("results", 0, "replicas"), True),
+        (("results", 0, "status"), {"PASS": 1}),
+        (("results", 0, "status"), "SPLENDID"),
+        (("results", 0, "detail"), []),
+        (("results", 0, "seconds"), float("nan")),
+        (("results", 0, "seconds"), 10**400),
+        (("seconds",), float("inf")),
+        (("seconds",), "1"),
+        (("complete",), 1),
+        (("versions",), []),
+        (("versions", "python"), 3),
+        (("selection",), []),
+        (("selection", "implementations"), "one"),
+        (("selection", "areas"), [7]),
+        (("selection", "replicas"), [0]),
+        (("selection", "mode"), "slow"),
+        (("selection", "mode"), []),
+        (("selection", "seed"), "1"),
+    ],
+)
+def test_a_forged_report_is_refused(place: tuple[str | int, ...], value: object) -> None:
+    document: Any = json.loads(MIXED.to_json())
+    part = document
+    for step in place[:-1]:
+        part = part[step]
+    part[place[-1]] = value
+
+    with pytest.raises(ValueError, match="expected"):
+        Report.from_json(json.dumps(document))
+
+
+@given(json_values())
+def test_whatever_stands_in_a_report_is_read_or_refused(value: object) -> None:
+    document: Any = json.loads(MIXED.to_json())
+    for part in (document, document["results"][0], document["selection"]):
+        for name, before in list(part.items()):
+            part[name] = value
+            with contextlib.suppress(ValueError):
+                Report.from_json(json.dumps(document)).to_json()
+            part[name] = before
+
+
+def test_texts_of_results_are_shortened_once() -> None:
+    result = Result("RUN-01", "one", 1, Status.FAIL, f"first {'x' * 10_000} last")
+
+    assert len(result.detail) <= TEXT_LIMIT
+    assert result.detail.startswith("first xxx")
+    assert result.detail.endswith("xxx last")
+    assert "characters left out" in result.detail
+    assert result == Result.from_dict(result.to_dict())
 
 
 def test_a_report_of_another_schema_is_refused() -> None:

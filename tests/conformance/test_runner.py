@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from conformance import runner
-from conformance import worker as worker_module
+from conformance import playing
 from conformance.catalogue import load
 from conformance.declarations import Declarations
 from conformance.implementations import UnknownName, find
+from conformance.playing import HEAVY_WEIGHT, Job, Task, shares
 from conformance.results import Case, Result, Status, worst
-from conformance.runner import HEAVY_WEIGHT, Job, SuiteError, Task, run, shares
-from conformance.worker import Worker, _kept_programs
+from conformance.runner import SuiteError, run
+from conformance.worker import _kept_programs
 
 FAKE = "tests.conformance.fake:fake"
 CHECKS = "tests.conformance.fake:checks"
@@ -56,10 +56,10 @@ def test_a_child_that_is_killed_is_reported_with_its_signal() -> None:
 
 
 def test_a_check_that_hangs_is_ended_and_shows_where_it_hung() -> None:
-    found = results("RUN-05", timeout=1)
+    found = results("RUN-05", timeout=3)
 
     assert ["PASS", "TIMEOUT", "PASS"] == [result.status.name for result in found]
-    assert "did not end within 1 s" in found[1].detail
+    assert "did not end within 3 s" in found[1].detail
     assert "_hangs" in found[1].detail
 
 
@@ -156,13 +156,13 @@ def test_several_workers_find_what_one_finds() -> None:
 
 def test_an_implementation_that_allows_one_process_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
-    running = runner.Worker
+    running = playing.Worker
 
     def counting(*given: Any, **named: Any) -> Any:
         started.append("worker")
         return running(*given, **named)
 
-    monkeypatch.setattr(runner, "Worker", counting)
+    monkeypatch.setattr(playing, "Worker", counting)
 
     results("RUN-01", "RUN-06", implementation="tests.conformance.fake:alone", workers=2)
 
@@ -172,22 +172,6 @@ def test_an_implementation_that_allows_one_process_gets_one(monkeypatch: pytest.
 def test_a_worker_that_cannot_start_ends_the_others_too() -> None:
     with pytest.raises(SuiteError, match="cannot be opened"):
         results("RUN-01", "RUN-02", implementation="tests.conformance.fake:broken", workers=2)
-
-
-def test_a_child_that_hangs_at_its_start_breaks_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "START_SECONDS", 0.1)
-
-    with pytest.raises(SuiteError, match=r"was not ready after 0.1 s"):
-        results("RUN-01", implementation="tests.conformance.fake:stuck")
-
-
-def test_a_closed_worker_takes_no_cases() -> None:
-    request = {"implementation": FAKE, "checks": CHECKS, "faults": None, "timeout": 60.0, "deep": None}
-    worker = Worker(find(FAKE), request)
-    worker.close()
-
-    with pytest.raises(SuiteError, match="closed"):
-        worker.run(Case("RUN-01", 1))
 
 
 def test_a_child_that_cannot_start_breaks_the_suite_and_shows_why() -> None:
