@@ -50,6 +50,8 @@ OPEN: dict[str, Callable[[Mode], bool]] = {
     "central assign of different values": lambda mode: True,
     "narrow floats and numbers": lambda mode: mode.backend != "jax" and not mode.staged,
     "an element of a text": lambda mode: not mode.staged,
+    "text handed on by one replica": lambda mode: mode.staged,
+    "what the first of several workers writes": lambda mode: mode.workers and mode.backend == "jax",
     "bare batch_reduce_to": lambda mode: True,
     "beyond 32 bits": lambda mode: mode.backend == "jax",
     "incompatible devices": lambda mode: mode == Mode("jax", "eager"),

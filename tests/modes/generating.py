@@ -19,7 +19,21 @@ _SPECIAL = (float("nan"), float("inf"), float("-inf"), -0.0)
 
 _IN_REPLICA = (
     *("+", "-", "*", "/", "//", "%", "<", "<=", "==", "!=", "+", "-", "*"),
-    *("neg", "abs", "square", "identity", "constant", "cast", "sum", "mean", "index", "concat", "stack", "shape"),
+    *(
+        "neg",
+        "abs",
+        "square",
+        "identity",
+        "constant",
+        "cast",
+        "sum",
+        "mean",
+        "index",
+        "concat",
+        "stack",
+        "shape",
+        "matmul",
+    ),
     *("own index", "own step", "own number"),
     *("all_reduce", "all_reduce", "all_reduce nest", "all_gather", "all_gather"),
     *("merge reduce", "merge reduce_to", "merge own", "merge first", "merge gather", "merge update"),
@@ -118,6 +132,10 @@ class _Writer:
             case "concat" | "stack":
                 y = self._like(oracle, value, names) or x
                 return Step(verb, (x, y, whole))
+            case "matmul":
+                if value.dtype.name not in ("float32", "float64", "int32") or len(value.shape) != 2:
+                    return None
+                return Step(verb, (x, self._literal(value.dtype.name, (value.shape[-1], 2)), value.dtype.name))
             case "own step":
                 return Step(verb, (x, self._number(value.dtype)))
             case "own number":

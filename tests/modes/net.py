@@ -1,6 +1,7 @@
 """Many programs in many modes: which of them are wrong, and the smallest program that still is."""
 
 import dataclasses
+import functools
 import random as randomness
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ class Disagreement(NamedTuple):
         return f"{self.mode}: {self.what}\n{printed(self.program)}"
 
 
+@functools.lru_cache(5000)
 def program_of(seed: int) -> Program:
     """The program of a seed."""
     random = randomness.Random(seed)
@@ -35,6 +37,15 @@ def program_of_workers(seed: int, largest_share: int = 2) -> tuple[Program, int]
     random = randomness.Random(seed)
     count, share = random.choice((1, 2, 3)), random.randint(1, largest_share)
     return program(random, "workers", count * share, share), count
+
+
+def fallen(seeds: Iterable[int], mode: Mode) -> Generator[Disagreement]:
+    """What is wrong with the programs of some seeds in a mode."""
+    if mode.workers:
+        # A worker on JAX has one host device.
+        pairs = (program_of_workers(seed, 1 if mode.backend == "jax" else 2) for seed in seeds)
+        return disagreements_of_workers(pairs, mode)
+    return disagreements(map(program_of, seeds), mode)
 
 
 def disagreements(programs: Iterable[Program], mode: Mode) -> Generator[Disagreement]:

@@ -34,6 +34,8 @@ class Oracle(Variables):
         self, program: Program, departures: frozenset[str] = frozenset(), per_worker: int | None = None
     ) -> None:
         self.program = program
+        if "workers in functions" in departures and program.replicas > (per_worker or program.replicas):
+            raise Undefined("workers in functions")
         with np.errstate(all="ignore"):
             super().__init__(
                 program.variables, program.strategy, program.replicas, per_worker or program.replicas, departures
@@ -53,6 +55,8 @@ class Oracle(Variables):
         self.names = {f"x{i}": self.given(one) for i, one in enumerate(self.program.inputs)}
 
     def given(self, one: Input) -> Value:
+        if one.dtype == "string" and self.per_worker == 1:
+            self.leave("text handed on by one replica")
         return Value(tuple(self.put(array(part, one.dtype, one.row)) for part in one.parts))
 
     def take(self, step: Step, letter: str) -> None:

@@ -75,6 +75,7 @@ TEMPLATES = {
     "index": "{0}[{1}]",
     "concat": "tf.concat([{0}, {1}], axis={2})",
     "stack": "tf.stack([{0}, {1}], axis={2})",
+    "matmul": "tf.matmul({0}, tf.constant(array({1}, {2})))",
     "shape": "tf.shape({0})",
     "own index": "{0}[tf.distribute.get_replica_context().replica_id_in_sync_group % 2]",
     "own step": "{0} * {1} if tf.distribute.get_replica_context().replica_id_in_sync_group % 2 else {0} + {0}",

@@ -258,7 +258,7 @@ class Replicas:
             raise Raises("no such element")
         if a.dtype.kind == "O":
             self.leave("an element of a text")
-        parts = tuple(np.asarray(part[i % 2]) for i, part in enumerate(a.parts))
+        parts = tuple(np.asarray(part[i % 2], part.dtype) for i, part in enumerate(a.parts))
         return Value(parts, a.slack)
 
     def _own_step(self, operand: Any, factor: Any, verb: str) -> Value:
@@ -282,6 +282,13 @@ class Replicas:
         if a.dtype != b.dtype:
             raise Undefined("which dtype two dtypes make is the array library's own affair")
         return Value(self._each(function, a, b), max(a.slack, b.slack))
+
+    def _matmul(self, operand: Any, literal: Any, dtype: str, verb: str) -> Value:
+        a, b = self.value(operand), self._constant(literal, dtype, verb)
+        parts = self._each(lambda x, y: (wide(x) @ wide(y)).astype(x.dtype), a, b)
+        terms = max(b.shape[0], 1)
+        rounding = 4 * epsilon(b.dtype) * magnitude(a.parts) if inexact(b.dtype) else 0.0
+        return Value(parts, terms * magnitude(b.parts) * (a.slack + rounding))
 
     def _shape(self, operand: Any, verb: str) -> Value:
         return Value(tuple(np.array(part.shape, np.int32) for part in self.value(operand).parts))

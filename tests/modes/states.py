@@ -51,6 +51,8 @@ class Variables(Replicas):
         if aggregation == "NONE":
             raise Raises("no aggregation")
         if aggregation == "ONLY_FIRST_REPLICA":
+            if self.per_worker < self.count:
+                self.leave("what the first of several workers writes")
             return self._spread(state.copies[0], state.slack, same=True)
         require_numbers(value.dtype)
         return self._spread(*self._combined(aggregation, value), same=True)
@@ -101,6 +103,8 @@ class Variables(Replicas):
                 raise Undefined("whether inexact numbers are equal")
             if any(bits(part) != bits(a.parts[0]) for part in a.parts):
                 raise Raises("different values")
+        if aggregation == "ONLY_FIRST_REPLICA" and self.per_worker < self.count:
+            self.leave("what the first of several workers writes")
         if aggregation in ("NONE", "ONLY_FIRST_REPLICA") or not named:
             return Value((a.parts[0],), a.slack)
         require_numbers(a.dtype)
