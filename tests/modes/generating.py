@@ -37,7 +37,7 @@ _IN_REPLICA = (
     *("own index", "own step", "own number"),
     *("all_reduce", "all_reduce", "all_reduce nest", "all_gather", "all_gather"),
     *("merge reduce", "merge reduce_to", "merge own", "merge first", "merge gather", "merge update"),
-    *("read", "assign", "assign_add", "assign_sub", "assign", "assign_add", "assign_sub", "scatter_add"),
+    *("read", "assign", "assign_add", "assign_sub", "assign", "assign_add", "assign_sub", "scatter_add", "own write"),
 )
 _OUTSIDE = (
     *("reduce", "reduce", "gather", "local", "reduce_to", "batch_reduce_to", "update"),

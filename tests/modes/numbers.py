@@ -70,7 +70,9 @@ _REAL = {"complex64": "float32", "complex128": "float64"}
 
 
 def magnitude(parts: Sequence[np.ndarray]) -> float:
-    found = [abs(wide(part)[np.isfinite(wide(part))]).max(initial=0) for part in parts]
+    # The least integer of a dtype has no absolute value in it.
+    real = [wide(part) if inexact(part.dtype) else part.astype(np.float64) for part in parts]
+    found = [abs(part[np.isfinite(part)]).max(initial=0) for part in real]
     return float(max(found, default=0))
 
 

@@ -34,8 +34,6 @@ class Oracle(Variables):
         self, program: Program, departures: frozenset[str] = frozenset(), per_worker: int | None = None
     ) -> None:
         self.program = program
-        if "workers in functions" in departures and program.replicas > (per_worker or program.replicas):
-            raise Undefined("workers in functions")
         with np.errstate(all="ignore"):
             super().__init__(
                 program.variables, program.strategy, program.replicas, per_worker or program.replicas, departures

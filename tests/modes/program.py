@@ -99,6 +99,9 @@ TEMPLATES = {
     "assign": "tf.convert_to_tensor({0}.assign({1}))",
     "assign_add": "tf.convert_to_tensor({0}.assign_add({1}))",
     "assign_sub": "tf.convert_to_tensor({0}.assign_sub({1}))",
+    "own write": (
+        "tf.convert_to_tensor({0}.assign_add({1})) if tf.distribute.get_replica_context().replica_id_in_sync_group % 2 else {1}"
+    ),
     "scatter_add": "tf.convert_to_tensor({0}.scatter_add(tf.IndexedSlices({1}, tf.constant(array({2}, 'int32')))))",
     "read outside": "{0}.read_value()",
     **{f"{verb} outside": f"{{0}}.{verb}({{1}})" for verb in ("assign", "assign_add", "assign_sub")},

@@ -29,8 +29,11 @@ class Outcome(NamedTuple):
 
 def expected(program: Program, mode: Mode, per_worker: int | None = None) -> Outcome | None:
     """What the oracle says; None where there is no one answer."""
+    own = departures(mode)
+    if mode.workers or any(given.uneven for given in program.inputs):
+        own |= departures(mode._replace(how="eager"))  # Python runs what one compiled program cannot hold
     try:
-        oracle = Oracle(program, departures(mode), per_worker)
+        oracle = Oracle(program, own, per_worker)
         calls = tuple(oracle.call() for _ in range(program.calls))
     except Raises as error:
         return Outcome(error)

@@ -76,6 +76,18 @@ class Variables(Replicas):
         self._write_all(state, verb, one)
         return self._answer(state)
 
+    def _own_write(self, name: str, operand: Any, verb: str) -> Value:
+        """A write that replicas with an odd number make, and the others do not."""
+        state, a = self.state(name), self.value(operand)
+        if not state.own or not isinstance(a, Value):
+            raise Undefined("a write that needs all replicas")
+        if a.dtype != state.copies[0].dtype or any(part.shape != state.copies[0].shape for part in a.parts):
+            raise Undefined("replicas with different shapes, some of which raise")
+        new = [self._written(state, "assign_add", i, a) if i % 2 else state.copies[i] for i in range(self.count)]
+        state.store(new, self._write_slack(state, "assign_add", a.slack))
+        parts = tuple(new[i] if i % 2 else a.parts[i] for i in range(self.count))
+        return Value(parts, max(state.slack, a.slack))
+
     def _answer(self, state: "State") -> Value:
         """What a write in replicas returns."""
         unsure = self.kind == "central" and "answer of a central write" in self.departures
@@ -186,7 +198,6 @@ class Variables(Replicas):
         ):
             raise Raises("slices that do not fit")
         if any(not 0 <= index < len(old) for index in indices):
-            self.leave("slices beyond the end")
             raise Raises("no such slice")
         if old.dtype.kind in "bO":
             raise Undefined("sums of truth values and of text")
