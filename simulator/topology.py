@@ -105,11 +105,8 @@ class Cluster:
         return np.repeat([link.latency_seconds for link in self.links], [link.count for link in self.links])
 
     def latency_of(self, ways: Ways) -> Array:
-        """The seconds of each way."""
-        seconds, long = np.zeros(ways.hops.size), ways.hops > 0
-        if long.any():
-            seconds[long] = np.add.reduceat(self.latencies()[ways.links], ways.start[:-1][long])
-        return seconds
+        """The seconds of each way, added link by link, so that equal ways have equal bits whatever else is asked for."""
+        return np.bincount(ways.way, self.latencies()[ways.links], minlength=ways.hops.size)
 
     def weights(self, latency: Array) -> Array:
         """How much of a shared link messages get, compared with each other, whose routes have these latencies."""
