@@ -275,7 +275,8 @@ def run_messages(
             f"time that a float can hold. Give fewer bytes, or links with less latency and more bandwidth."
         )
     sent = np.bincount(pair, messages.size * repeat[messages.step], minlength=pairs.size)
-    return done, np.bincount(ways.links, sent[ways.way], minlength=bandwidth.size), count
+    carried = np.bincount(ways.links, sent[ways.way], minlength=bandwidth.size)
+    return done, carried.astype(np.float64), count  # numpy counts nothing in ints
 
 
 @functools.cache

@@ -106,7 +106,8 @@ class Cluster:
 
     def latency_of(self, ways: Ways) -> Array:
         """The seconds of each way, added link by link, so that equal ways have equal bits whatever else is asked for."""
-        return np.bincount(ways.way, self.latencies()[ways.links], minlength=ways.hops.size)
+        seconds = np.bincount(ways.way, self.latencies()[ways.links], minlength=ways.hops.size)
+        return seconds.astype(np.float64)  # numpy counts nothing in ints
 
     def weights(self, latency: Array) -> Array:
         """How much of a shared link messages get, compared with each other, whose routes have these latencies."""

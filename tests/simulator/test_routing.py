@@ -123,3 +123,10 @@ def test_only_the_narrowest_links_of_a_line_hold_messages_up():
     # All messages of 2 and 3 take the link before, which has less; those of 0 do not all take the one after.
     assert [[0, 1], [0]] == lists(branching.narrowed(bandwidth))
     assert [[], []] == lists(Ways(np.zeros(3, np.int64), np.empty(0, np.int64)).narrowed(bandwidth))
+
+
+def test_ways_without_links_take_seconds_and_bytes_of_the_same_kind():
+    cluster = Cluster.star(1, 1e9, 1e-6)
+
+    assert np.float64 == cluster.latency_of(cluster.routing.ways(np.empty(0, int), np.empty(0, int))).dtype
+    assert np.float64 == predict_all_reduce(cluster, 8, "double_tree").link_bytes.dtype
