@@ -78,7 +78,8 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     stage = STAGE.get()
     if stage is not None:
         stage.require_wide(np.dtype(dtype))
-    return convert_to_tensor(x).astype(np.dtype(dtype))
+    tensor = convert_to_tensor(x)
+    return tensor if tensor.dtype == np.dtype(dtype) else tensor.astype(np.dtype(dtype))
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: Any = None) -> Any:

@@ -54,6 +54,14 @@ class Programs:
         """Keep a program under a short key, too."""
         self._quick[key] = program
 
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def clear(self) -> None:
+        """Keep none."""
+        self._kept.clear()
+        self._quick.clear()
+
     def _warn(self, leaves: Sequence[Any]) -> None:
         kinds = ", ".join(_outline(leaf) for leaf in leaves[:4]) + (", ..." if len(leaves) > 4 else "")
         warnings.warn(

@@ -52,7 +52,6 @@ def a_function_with_a_signature_is_traced_anew_at_each_run(plant: Plant) -> None
         def run_in_replicas(self: Any, *args: Any) -> Any:
             if self.input_signature is not None:
                 self._programs.clear()
-                self._quick.clear()
             return original(self, *args)
 
         return run_in_replicas

@@ -248,3 +248,30 @@ def test_workers_take_what_the_first_replica_says(backend):
 
     with tf.using(backend, cpus=2):
         assert [(-2.0, 1.0)] * 2 == tf.cluster.run_workers(worker, 2)
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 2)])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_tensors_and_variables_without_elements_pass_through_programs_on_jax(shape, count):
+    with tf.using("jax", cpus=3):
+        strategy = tf.distribute.MirroredStrategy([f"CPU:{number}" for number in range(count)])
+    with strategy.scope():
+        variable = tf.Variable(np.zeros(shape, np.float32), aggregation=SUM)
+    values = [
+        strategy.experimental_distribute_values_from_function(lambda _: tf.constant(np.zeros(shape, np.float32)))
+        for _ in range(2)
+    ]
+
+    @tf.function
+    def step(first, second):
+        results = strategy.run(lambda a, b: (a, a + b, tf.constant(1.0)), args=(first, second))
+        strategy.extended.update(variable, lambda copy, value: copy.assign(value), args=(results[0],))
+        return *results[:2], strategy.reduce(
+            "SUM", results[2] if count == 1 else strategy.run(lambda: tf.ones([])), axis=None
+        )
+
+    first, second, total = step(*values)
+
+    for result in (first, second):
+        assert [shape] * count == [tuple(part.shape) for part in strategy.experimental_local_results(result)]
+    assert (shape, float(count)) == (variable.shape, float(total))

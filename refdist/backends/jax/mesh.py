@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 
@@ -48,23 +49,46 @@ class MeshCompiler(Compiler):
         program = self.local(traced)
         if self.count == self._logical == 1:
             return jax.jit(program)
-        ranks = [len(traced.jaxpr.in_avals[index].shape) for index in traced.used]
+        given = [traced.jaxpr.in_avals[index] for index in traced.used]
+        made = [*traced.jaxpr.out_avals[: len(traced.outputs)], *[None] * bool(traced.differing)]
         each = [traced.inputs[index] for index in traced.used]
         flagged = [*traced.outputs, *[False] * bool(traced.differing)]
 
         def spread(*values: Any) -> list[Any]:
             # A scalar has no dimension to be spread along, and is given one.
-            own = [v.reshape(()) if e and not r else v for v, e, r in zip(values, each, ranks, strict=True)]
-            return [x.reshape((1,)) if e and not x.ndim else x for x, e in zip(program(*own), flagged, strict=True)]
+            some = iter(values)
+            own = [
+                jnp.zeros(aval.shape, aval.dtype) if _empty(aval) else _scalar(next(some), aval, e)
+                for aval, e in zip(given, each, strict=True)
+            ]
+            outputs = zip(program(*own), made, flagged, strict=True)
+            return [x.reshape((1,)) if e and not x.ndim else x for x, aval, e in outputs if not _empty(aval)]
 
-        ins = tuple(PartitionSpec(AXIS) if e else PartitionSpec() for e in each)
-        outs = [PartitionSpec(AXIS) if e else PartitionSpec() for e in flagged]
+        def specs(avals: Sequence[Any], each: Sequence[bool]) -> list[Any]:
+            known = [e for aval, e in zip(avals, each, strict=True) if not _empty(aval)]
+            return [PartitionSpec(AXIS) if e else PartitionSpec() for e in known]
+
+        ins, outs = tuple(specs(given, each)), specs(made, flagged)
         mapped = jax.shard_map(
             spread, mesh=self._mesh, in_specs=ins, out_specs=outs, axis_names={AXIS}, check_vma=False
         )
+
+        def whole(*values: Any) -> list[Any]:
+            # XLA cannot spread what has no elements; it is left out, and made again.
+            some = iter(mapped(*[value for value, aval in zip(values, given, strict=True) if not _empty(aval)]))
+            return [
+                self._nothing(aval, e) if _empty(aval) else next(some) for aval, e in zip(made, flagged, strict=True)
+            ]
+
         # Whatever the logical devices of a replica share out among themselves, each has the whole result at the end.
         ends = [self._each if e else self._same for e in flagged]
-        return jax.jit(mapped, out_shardings=ends) if self._logical > 1 else jax.jit(mapped)
+        program_of_all = whole if any(map(_empty, [*given, *made])) else mapped
+        return jax.jit(program_of_all, out_shardings=ends) if self._logical > 1 else jax.jit(program_of_all)
+
+    def _nothing(self, aval: Any, each: bool) -> jax.Array:
+        """A tensor without elements, for all replicas or with a part for each."""
+        shape = (aval.shape[0] * self.count, *aval.shape[1:]) if each else aval.shape
+        return jax.lax.with_sharding_constraint(jnp.zeros(shape, aval.dtype), self._each if each else self._same)
 
     def wait(self, outputs: Sequence[Any]) -> None:
         if self._waits and outputs:
@@ -120,3 +144,11 @@ class MeshCompiler(Compiler):
         homes = [self.real.real_device(Device(copy.device)) for copy in variable.all_copies]
         first = by_device[self._places[0]]
         return [by_device[h].reshape(shape) if h in by_device else jax.device_put(first, h) for h in homes]
+
+
+def _empty(aval: Any) -> bool:
+    return aval is not None and 0 in aval.shape
+
+
+def _scalar(value: Any, aval: Any, each: bool) -> Any:
+    return value.reshape(()) if each and not aval.shape else value
