@@ -23,17 +23,17 @@ COUNTS = {
     "jax around": 120,
     "jax inside": 60,
     "jax eager": 90,
-    "jax eager workers": 40,
+    "jax eager workers": 25,
     "simulator around workers": 60,
-    "jax around workers": 40,
+    "jax around workers": 25,
 }
-PIECE = 120  # programs of a compiling mode in one test, so that several processes can share them
+PIECE = 120  # programs of a compiling mode in one test, and a fifth of others, so that several processes can share them
 
 
 def pieces():
     for mode in (*MODES, *WORKERS):
         count = COUNTS[str(mode)]
-        step = count if not mode.staged and mode.backend != "jax" else PIECE
+        step = 5 * PIECE if not mode.staged and mode.backend != "jax" else PIECE
         for start in range(0, count, step):
             yield pytest.param(mode, range(start, min(start + step, count)), id=f"{mode} from {start}")
 

@@ -22,9 +22,7 @@ class Value:
 
     parts: tuple[np.ndarray, ...]
     slack: float = 0.0  # how far from it a right answer may be
-    # Whether it is one object for all replicas of a worker, which leaves run as it is; None where that is not compared.
-    same: bool | None = False
-    elsewhere: bool = False  # whether it may lie on another device than the replica's own
+    same: bool = False  # whether it is one object for all replicas of a worker, which leaves run as it is
 
     @property
     def dtype(self) -> np.dtype:

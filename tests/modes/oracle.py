@@ -4,7 +4,6 @@ Each value knows by how much another order of its sums, or a wider intermediate,
 change could turn a result over (a comparison, a cast to integers), the program has no one answer.
 """
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -69,8 +68,6 @@ class Oracle(Variables):
             results = [] if made is None else made if isinstance(made, list) else [made]
             for value in results:
                 require_tame(value)
-                if not all(part.size for part in value.parts):
-                    self.leave("nothing in XLA")
         except (Raises, Undefined):
             for state, kept in zip(self.variables, before, strict=True):
                 state.copies, state.slack = kept
@@ -98,12 +95,11 @@ class Oracle(Variables):
         return self._spread(self._gathered(a, axis), a.slack, same=False)
 
     def _merge_reduce(self, op: str, operand: Any, verb: str) -> Value:
-        return self._spread(*self._reduced(op, self.value(operand)), same=self.shared(), elsewhere=True)
+        return self._spread(*self._reduced(op, self.value(operand)), same=True)
 
     def _merge_reduce_to(self, op: str, operand: Any, verb: str) -> Value:
         a = self.value(operand)
-        same = self.bare(a)
-        return self._spread(*self._reduced(op, a), same=same if same else self.own())
+        return self._spread(*self._reduced(op, a), same=self.bare(a))
 
     def _merge_own(self, operand: Any, verb: str) -> Value:
         return self.value(operand)
@@ -111,10 +107,10 @@ class Oracle(Variables):
     def _merge_first(self, operand: Any, verb: str) -> Value:
         a = self.value(operand)
         first = tuple(a.parts[index - index % self.per_worker] for index in range(self.count))
-        return Value(first, a.slack, same=self.shared(), elsewhere=True)
+        return Value(first, a.slack, same=True)
 
     def _merge_gather(self, operand: Any, axis: int, verb: str) -> Value:
-        return dataclasses.replace(self._gather(operand, axis, verb), same=self.shared(), elsewhere=True)
+        return self._gather(operand, axis, verb)
 
     def _merge_update(self, op: str, variable: str, write: str, operand: Any, verb: str) -> Value:
         a = self.value(operand)
@@ -163,8 +159,7 @@ class Oracle(Variables):
 
     def _reduce_to(self, op: str, operand: Any, verb: str) -> Value:
         a = self.value(operand)
-        same = self.bare(a)
-        return self._spread(*self._reduced(op, a), same=same if same else self.own())
+        return self._spread(*self._reduced(op, a), same=self.bare(a))
 
     def _batch_reduce_to(self, op: str, first: Any, second: Any, verb: str) -> list[Value]:
         if self.count > 1 and any(self.bare(self.value(one)) for one in (first, second)):

@@ -50,15 +50,11 @@ class Replicas:
         """What a literal becomes."""
         if given.dtype.kind == "O" and "no text" in self.departures:
             raise Raises("text")
-        if not given.size:
-            self.leave("nothing in XLA")
         with np.errstate(over="ignore"):
             made = given.astype(self.dtype(given.dtype))
         if made.dtype != given.dtype:
             same = np.isfinite(made) == np.isfinite(given) if given.dtype.kind in "fc" else made == given
             if not same.all():
-                if "beyond 32 bits" in self.departures and given.dtype.kind in "fc":
-                    raise Undefined("open")
                 raise Raises("beyond 32 bits")
         return made
 
@@ -95,8 +91,6 @@ class Replicas:
 
     def _binary(self, left: Any, right: Any, verb: str) -> Value:
         a, b = self.value(left), self.value(right)
-        if any(isinstance(one, Value) and one.elsewhere for one in (a, b)):
-            self.leave("incompatible devices")
         if isinstance(a, Value) and isinstance(b, Value) and a.dtype != b.dtype:
             raise Undefined("which dtype two dtypes make is the array library's own affair")
         tensor = a if isinstance(a, Value) else b
@@ -291,19 +285,9 @@ class Replicas:
 
     def bare(self, a: Value) -> bool:
         """Say whether a value is one object to code outside of the replicas."""
-        if a.same is None and self.count > 1:
-            raise Undefined("open")
         if self.per_worker == 1:
             return self.count == 1  # what a worker with one replica has is a part of what all have
-        return bool(a.same)
-
-    def own(self) -> bool | None:
-        """What `same` is of what has a component for each replica, though it is equal on all."""
-        return None if "structure of what replicas share" in self.departures else False
-
-    def shared(self) -> bool | None:
-        """What `same` is of what all replicas are given."""
-        return None if "structure of what replicas share" in self.departures else True
+        return a.same
 
     def _combined(self, op: str, a: Value) -> tuple[np.ndarray, float]:
         """The sum or mean over all replicas, and how far from it a right answer may be."""
@@ -340,8 +324,8 @@ class Replicas:
         except ValueError as error:
             raise Raises(str(error)) from error
 
-    def _spread(self, made: np.ndarray, slack: float, *, same: bool | None, elsewhere: bool = False) -> Value:
-        return Value((made,) * self.count, slack, same, elsewhere)
+    def _spread(self, made: np.ndarray, slack: float, *, same: bool) -> Value:
+        return Value((made,) * self.count, slack, same)
 
 
 def quotient_of(dtype: np.dtype) -> np.dtype:

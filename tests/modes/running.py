@@ -204,9 +204,7 @@ def wrong(should: Outcome, did: Outcome, here: slice = slice(None)) -> str | Non
 
 def _difference(want: Value, got: Any, here: slice) -> str | None:
     parts = want.parts[here]
-    bare = bool(want.same) or len(parts) == 1
-    if want.same is None and isinstance(got, np.ndarray):
-        bare, parts = True, parts[:1]
+    bare = want.same or len(parts) == 1
     if bare != isinstance(got, np.ndarray):
         return f"should be {'bare' if bare else 'per-replica'}, is not"
     for number, (part, other) in enumerate(zip(parts, [got] if bare else got, strict=False)):

@@ -51,8 +51,6 @@ class Variables(Replicas):
         if aggregation == "NONE":
             raise Raises("no aggregation")
         if aggregation == "ONLY_FIRST_REPLICA":
-            if self.per_worker < self.count:
-                self.leave("what the first of several workers writes")
             return self._spread(state.copies[0], state.slack, same=True)
         require_numbers(value.dtype)
         return self._spread(*self._combined(aggregation, value), same=True)
@@ -74,7 +72,7 @@ class Variables(Replicas):
             return Value(tuple(state.copies), state.slack)
         one = self._aggregated(state, a, is_name(operand))
         self._write_all(state, verb, one)
-        return self._answer(state)
+        return Value(tuple(state.copies), state.slack)
 
     def _own_write(self, name: str, operand: Any, verb: str) -> Value:
         """A write that replicas with an odd number make, and the others do not."""
@@ -87,11 +85,6 @@ class Variables(Replicas):
         state.store(new, self._write_slack(state, "assign_add", a.slack))
         parts = tuple(new[i] if i % 2 else a.parts[i] for i in range(self.count))
         return Value(parts, max(state.slack, a.slack))
-
-    def _answer(self, state: "State") -> Value:
-        """What a write in replicas returns."""
-        unsure = self.kind == "central" and "answer of a central write" in self.departures
-        return Value(tuple(state.copies), state.slack, same=None if unsure else False, elsewhere=self.kind == "central")
 
     def _fitting(self, number: Any, state: "State") -> np.ndarray:
         """A Python number as an operand of a write."""
@@ -216,7 +209,7 @@ class Variables(Replicas):
         if aggregation == "MEAN":
             given = [(part / self.count).astype(part.dtype) for part in given]
         state.store([_scattered(old, indices, given)] * self.count, slack * self.count)
-        return self._answer(state)
+        return Value(tuple(state.copies), state.slack)
 
 
 class State:
