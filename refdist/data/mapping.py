@@ -74,7 +74,8 @@ class Map(Stage):
 
     def _ahead(self, elements: Iterator[Any]) -> Iterator[Any]:
         futures = importlib.import_module("concurrent.futures")  # costs 10 ms, and is rarely needed
-        with futures.ThreadPoolExecutor(self._parallel) as pool:
+        pool = futures.ThreadPoolExecutor(self._parallel)
+        try:
             waiting = collections.deque[Any]()
             failure: Exception | None = None
             for index in itertools.count():
@@ -93,6 +94,9 @@ class Map(Stage):
                 yield waiting.popleft().result()
             if failure is not None:
                 raise failure
+        finally:
+            # Nobody waits for the threads: a loop that was left may be collected anywhere, also where a thread is being started.
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _spec_of_results(self) -> Any:
         spec = self.inputs[0].spec()

@@ -9,7 +9,7 @@ import numpy as np
 from refdist import nest
 from refdist.convert import to_array
 from refdist.data.rows import Block, Rows
-from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Stage
+from refdist.data.stage import DELIVERING, UNKNOWN_CARDINALITY, Iteration, Stage
 from refdist.spec import TensorSpec, common, is_dataset, spec_of, unbatched
 
 _END: Any = object()
@@ -121,6 +121,7 @@ class Generated(Stage):
     """What a function that returns an iterator delivers, converted and compared with what was promised."""
 
     name = "FlatMapDataset"
+    repeatable = False  # whether it is known to deliver the same again
 
     def __init__(self, generator: Callable[..., Iterable[Any]], args: tuple[Any, ...], spec: Any) -> None:
         super().__init__()
@@ -136,10 +137,16 @@ class Generated(Stage):
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         elements: Iterator[Any] | None = None
+        if not self.repeatable:
+            iteration.live.append(True)
         for index in itertools.count():
             try:
-                elements = iter(self._elements()) if elements is None else elements
-                element = next(elements, _END)
+                around = DELIVERING.set(iteration)
+                try:
+                    elements = iter(self._elements()) if elements is None else elements
+                    element = next(elements, _END)
+                finally:
+                    DELIVERING.reset(around)
                 if element is _END:
                     return
                 arrays = element_of(self.converted(element))
@@ -205,6 +212,7 @@ class Loader(Generated):
                 f"such as a list of batches. Make a dataset with tf.data.Dataset.from_tensor_slices()."
             )
         super().__init__(_again(loader), (), None)
+        self.repeatable = isinstance(loader, (list, tuple))
         self._length = len(loader) if isinstance(loader, Sized) else UNKNOWN_CARDINALITY
 
     def converted(self, element: Any) -> Any:
