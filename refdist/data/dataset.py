@@ -8,6 +8,7 @@ import numpy as np
 
 from refdist import context, nest
 from refdist.data import batching, mapping, sources, transforms, windows
+from refdist.data.capture import captured
 from refdist.data.options import SHARD_HINT, Options
 from refdist.data.position import Loop, Pass
 from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Skip, Stage
@@ -334,7 +335,7 @@ def _function(method: str, function: Any) -> Callable[..., Any]:
         raise TypeError(
             f"{method}() got a {type(function).__name__}; expected a function. Pass the function itself, uncalled."
         )
-    return function
+    return captured(function)
 
 
 def _whole(method: str, name: str, value: Any) -> int:

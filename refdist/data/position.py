@@ -15,7 +15,9 @@ from refdist.stage import leave_trace_for_data
 
 _KEYS = {"consumed", "unit", "shuffles", "samples", "whole"}
 State = dict[str, Any]
-End = Exception | type[StopIteration]  # a class, because an exception that is kept keeps everything that it came through
+End = (
+    Exception | type[StopIteration]
+)  # a class, because an exception that is kept keeps everything that it came through
 
 
 class Run(Protocol):
