@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from refdist import context, nest
+from refdist.arguments import require_callable
 from refdist.data import batching, mapping, sources, transforms, windows
 from refdist.data.capture import captured
 from refdist.data.options import SHARD_HINT, Options
@@ -30,6 +31,8 @@ class Dataset:
     """
 
     def __init__(self, stage: Stage) -> None:
+        if stage.is_empty():
+            stage.require_sense()  # no element will ever do so
         self.stage = stage
 
     @staticmethod
@@ -331,10 +334,7 @@ def _scalar(array: Any) -> Any:
 
 
 def _function(method: str, function: Any) -> Callable[..., Any]:
-    if not callable(function):
-        raise TypeError(
-            f"{method}() got a {type(function).__name__}; expected a function. Pass the function itself, uncalled."
-        )
+    require_callable(function, f"{method}()")
     return captured(function)
 
 

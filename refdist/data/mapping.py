@@ -114,14 +114,20 @@ class Filter(Stage):
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         for index, element in enumerate(self.inputs[0].elements(iteration)):
-            wanted = np.asarray(called("filter", self._predicate, index, element))
-            if wanted.dtype != bool or wanted.shape:
-                raise ValueError(
-                    f"The predicate given to filter() returned {wanted} for element {index}; expected a single bool. Compare, for "
-                    f"example x % 2 == 1, and return the result."
-                )
-            if wanted:
+            if self._wants(index, element):
                 yield element
+
+    def require_sense(self) -> None:
+        self._wants(0, _zeros(self.spec()))
+
+    def _wants(self, index: int, element: Any) -> bool:
+        wanted = np.asarray(called("filter", self._predicate, index, element))
+        if wanted.dtype != bool or wanted.shape:
+            raise ValueError(
+                f"The predicate given to filter() returned {wanted} for element {index}; expected a single bool. Compare, for "
+                f"example x % 2 == 1, and return the result."
+            )
+        return bool(wanted)
 
     def cardinality(self) -> int:
         return UNKNOWN_CARDINALITY  # of data without end too: there may be few that are wanted

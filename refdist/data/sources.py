@@ -58,6 +58,9 @@ class TensorSlices(Stage):
     def rows(self, iteration: Iteration) -> Rows:
         return Rows(self._take, lambda: iter([range(self._count)] if self._count else []))
 
+    def is_empty(self) -> bool:
+        return not self._count
+
     def cardinality(self) -> int:
         return self._count
 
@@ -105,6 +108,9 @@ class Range(Stage):
 
     def rows(self, iteration: Iteration) -> Rows:
         return Rows(self._take, lambda: iter([range(len(self._numbers))] if self._numbers else []))
+
+    def is_empty(self) -> bool:
+        return not self._numbers
 
     def cardinality(self) -> int:
         return len(self._numbers)

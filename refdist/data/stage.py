@@ -135,6 +135,14 @@ class Stage:
         """How many elements there are; -1 without end, -2 unknown."""
         return self.inputs[0].cardinality()
 
+    def is_empty(self) -> bool:
+        """Say whether there is certainly no element: known without a call of the user's functions."""
+        return bool(self.inputs) and all(one.is_empty() for one in self.inputs)
+
+    def require_sense(self) -> None:
+        """Raise what the first element would raise, where there will be none."""
+        self.spec()
+
     def over(self, *inputs: "Stage") -> "Stage":
         """The same step over other inputs."""
         copy = object.__new__(type(self))

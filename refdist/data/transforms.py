@@ -36,6 +36,9 @@ class Repeat(Stage):
             if empty:
                 return
 
+    def is_empty(self) -> bool:
+        return self._count == 0 or super().is_empty()
+
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
         if total == 0 or self._count == 0:
@@ -149,6 +152,9 @@ class Take(Stage):
     def each(self, iteration: Iteration) -> Iterator[Any]:
         return itertools.islice(self.inputs[0].elements(iteration), self._count if self._count >= 0 else None)
 
+    def is_empty(self) -> bool:
+        return self._count == 0 or super().is_empty()
+
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
         if self._count < 0 or total == UNKNOWN_CARDINALITY:
@@ -171,6 +177,9 @@ class Zip(Stage):
     def each(self, iteration: Iteration) -> Iterator[Any]:
         for parts in zip(*(stage.elements(iteration) for stage in self.inputs), strict=False):
             yield nest.pack_sequence_as(self._shape, parts)
+
+    def is_empty(self) -> bool:
+        return any(stage.is_empty() for stage in self.inputs)
 
     def cardinality(self) -> int:
         totals = [stage.cardinality() for stage in self.inputs]
