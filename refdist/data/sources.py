@@ -155,8 +155,8 @@ class Generated(Stage):
                     DELIVERING.reset(around)
                 if element is _END:
                     return
-                arrays = element_of(self.converted(element))
-                promised = arrays if self._promise is None else _promised(arrays, self._promise, index)
+                element = self.converted(element)
+                promised = element_of(element) if self._promise is None else _promised(element, self._promise, index)
             except Exception as error:
                 error.add_note(f"raised while element {index} of {self.name} was made")
                 raise
@@ -275,20 +275,35 @@ def sealed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _promised(element: Any, spec: Any, index: int) -> Any:
     """An element in the promised dtypes, or an error that says which one breaks the promise."""
     try:
-        nest.assert_same_structure(spec, element)
-        arrays = nest.map_structure(lambda leaf, array: to_array(array, leaf.dtype), spec, element)
+        arrays = element_of(_typed(element, spec))
+        nest.assert_same_structure(spec, arrays)
         fits = all(s.is_compatible_with(a) for s, a in zip(nest.flatten(spec), nest.flatten(arrays), strict=True))
     except (ValueError, TypeError) as error:
-        raise TypeError(
-            f"Element {index} of the generator is {spec_of(element)}; expected {spec}, as promised. Correct the generator or "
-            f"its output_signature."
-        ) from error
+        raise _broken(element, spec, index) from error
     if not fits:
-        raise TypeError(
-            f"Element {index} of the generator is {spec_of(element)}; expected {spec}, as promised. Correct the generator or its "
-            f"output_signature."
-        )
+        raise _broken(element, spec, index)
     return arrays
+
+
+def _broken(element: Any, spec: Any, index: int) -> TypeError:
+    found = spec_of(element_of(element))
+    return TypeError(
+        f"Element {index} of the generator is {found}; expected {spec}, as promised. Correct the generator or its "
+        f"output_signature."
+    )
+
+
+def _typed(element: Any, spec: Any) -> Any:
+    """The parts of an element as arrays of the promised dtypes: an empty list has none of its own."""
+    if isinstance(spec, Mapping) and isinstance(element, Mapping):
+        return {key: _typed(part, spec.get(key)) for key, part in element.items()}
+    if isinstance(spec, tuple) and isinstance(element, tuple) and len(spec) == len(element):
+        parts = [_typed(part, own) for part, own in zip(element, spec, strict=True)]
+        return type(element)(*parts) if hasattr(element, "_fields") else tuple(parts)
+    if not isinstance(spec, TensorSpec):
+        return element
+    empty = isinstance(element, list) and not np.size(element)
+    return np.empty(np.shape(element), spec.dtype) if empty else to_array(element, spec.dtype)
 
 
 class FileNames(TensorSlices):

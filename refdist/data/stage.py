@@ -187,6 +187,9 @@ class Skip(Stage):
             else iter(())
         )
 
+    def is_empty(self) -> bool:
+        return self.skip_count < 0 or super().is_empty()
+
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
         if self.skip_count < 0 and total != UNKNOWN_CARDINALITY:

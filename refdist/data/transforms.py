@@ -195,7 +195,10 @@ class Concatenate(Stage):
     name = "ConcatenateDataset"
 
     def spec(self) -> Any:
-        return common(self.inputs[0].spec(), self.inputs[1].spec())
+        try:
+            return common(self.inputs[0].spec(), self.inputs[1].spec())
+        except ValueError as error:
+            raise TypeError(f"concatenate() got a dataset of other elements. {error}") from error
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         return itertools.chain.from_iterable(stage.elements(iteration) for stage in self.inputs)

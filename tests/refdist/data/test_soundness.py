@@ -404,7 +404,7 @@ def test_nothing_repeated_without_end_is_nothing(make):
         (lambda empty: empty.unbatch(), ValueError),
         (lambda empty: empty.rebatch(2), ValueError),
         (lambda empty: empty.batch(2).padded_batch(2, padded_shapes=()), ValueError),
-        (lambda empty: empty.map(lambda x: (x, x)).padded_batch(2, padded_shapes=((), (), ())), ValueError),
+        (lambda empty: empty.map(lambda x: (x, x)).padded_batch(2, padded_shapes=((), (), ())), TypeError),
     ],
 )
 @pytest.mark.parametrize(
