@@ -1,5 +1,6 @@
 """What a user gives to `run`: checked, taken apart, and handed to each replica."""
 
+import functools
 import inspect
 import warnings
 from collections.abc import Mapping, Sequence
@@ -82,9 +83,13 @@ def require_callable(fn: Any, method: str = "run()") -> None:
         raise TypeError(
             f"{method} got {fn!r}, a {type(fn).__name__}; expected a function. Pass the function itself, uncalled."
         )
-    if getattr(getattr(fn, "__code__", None), "co_flags", 0) & _NOT_RUN_WHEN_CALLED:
+    body = fn
+    while isinstance(body, functools.partial):
+        body = body.func
+    body = body if hasattr(body, "__code__") else type(body).__call__
+    if getattr(getattr(body, "__code__", None), "co_flags", 0) & _NOT_RUN_WHEN_CALLED:
         raise TypeError(
-            f"{method} got {fn.__qualname__}, a generator or a coroutine function; expected an ordinary one, because its body "
+            f"{method} got {body.__qualname__}, a generator or a coroutine function; expected an ordinary one, because its body "
             f"would never run. Remove yield, or async and await."
         )
 

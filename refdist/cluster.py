@@ -191,9 +191,14 @@ def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
     return play(count, body, name=lambda index: f"worker {index} of {count}", noun="worker", scope=resumed)
 
 
+def together() -> bool:
+    """Say whether the workers of this program run together, so that they can meet."""
+    return _together.get()
+
+
 def exchange(kind: str, payloads: Sequence[Any]) -> list[Any]:
     """Give what this worker's replicas bring to all workers, and get what all replicas bring, in their order."""
-    if not _together.get():
+    if not together():
         raise RuntimeError(
             f"{kind} needs all workers, and this one runs alone; expected them to run together. Run the program of all workers "
             f"with refdist.cluster.run_workers(program, count)."
@@ -203,7 +208,7 @@ def exchange(kind: str, payloads: Sequence[Any]) -> list[Any]:
 
 def require_own_worker(device: Device) -> None:
     """Raise where workers run together, but use a strategy that none of them has made."""
-    if _together.get() and device.job == "localhost":
+    if together() and device.job == "localhost":
         raise RuntimeError(
             "A multi-worker strategy that was made outside run_workers() is used inside; expected one that the worker's program "
             "makes, because this one knows of no other workers. Make it in the program."

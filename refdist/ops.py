@@ -83,10 +83,10 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Any:
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: Any = None) -> Any:
-    """Count from start up to limit, in int32 where the numbers are ints."""
-    bounds = (0, start, delta) if limit is None else (start, limit, delta)
-    whole = all(isinstance(bound, (int, np.integer)) for bound in bounds)
-    return _fresh(np.arange(*bounds, dtype=dtype or (np.int32 if whole else np.float32)))
+    """Count from start up to limit, in the widest dtype of the numbers, which is int32 for those of Python."""
+    bounds = [convert.to_array(bound) for bound in ((0, start, delta) if limit is None else (start, limit, delta))]
+    wide = dtype or max((bound.dtype for bound in bounds), key=lambda own: (own.kind == "f", own.itemsize))
+    return _fresh(np.arange(*(bound.item() for bound in bounds), dtype=wide))
 
 
 def ones(shape: Any, dtype: Any = np.float32, name: Any = None) -> Any:

@@ -150,7 +150,7 @@ class Program:
                 return PerReplica.of_whole(Whole(self._compiler, array, leaf.spec))
             tensor = self._compiler.lower(array)
             return PerReplica([tensor]) if leaf.alone else tensor
-        return inputs[leaf.place] if isinstance(leaf, Handed) else leaf
+        return leaf.given(inputs[leaf.place]) if isinstance(leaf, Handed) else leaf
 
     def _require_equal(self, flags: Any) -> None:
         equal = [bool(flag) for flag in self._compiler.lower(flags)]

@@ -16,7 +16,7 @@ from refdist.policies import REDUCTIONS, Target, require_combinable, require_mea
 from refdist.sites import call_site
 from refdist.slices import IndexedSlices
 from refdist.tensor import mean_dtype
-from refdist.trace import Handed, Local, Tracing, UnevenReplicas
+from refdist.trace import HandedValues, Local, Tracing, UnevenReplicas
 from refdist.values import DistributedValues, PerReplica, regroup, select
 from refdist.variables import Variable, current_value
 
@@ -123,14 +123,14 @@ class StagedExtended(StrategyExtended):
             return leaf.own
         if not isinstance(leaf, DistributedValues) or isinstance(leaf, Variable):
             return leaf
-        components = leaf.components if isinstance(leaf, Handed) else len(leaf.values)
+        components = leaf.components if isinstance(leaf, HandedValues) else len(leaf.values)
         if components != self._count:
             raise ValueError(
                 f"A value with {components} components met a strategy of {self._count} replicas; expected one component for "
                 f"each replica. Make the value with the strategy that uses it."
             )
-        if isinstance(leaf, Handed):
-            return leaf
+        if isinstance(leaf, HandedValues):
+            return leaf.alone() if self._count == 1 else leaf
         if not any(hasattr(value, "shape") for value in leaf.values):
             same = regroup([[value] for value in leaf.values])[0]
             if not once or (same is not leaf and not isinstance(same, DistributedValues)):

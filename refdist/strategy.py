@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from refdist import arguments, context, logical, nest
+from refdist.cluster import together
 from refdist.context import Frame
 from refdist.convert import to_array
 from refdist.data.dataset import Dataset
@@ -117,7 +118,13 @@ class StrategyBase:
 
     def _share(self) -> Share:
         plan = self._extended.plan
-        return Share(plan.workers, plan.worker, plan.replicas)
+        return Share(plan.workers, plan.worker, plan.replicas, self._anyone)
+
+    def _anyone(self, goes_on: bool) -> bool:
+        """Ask whether any worker has another step; one that runs alone has nobody to ask."""
+        if not together():
+            return goes_on
+        return any(self._extended.everyone("the next step of a distributed dataset", [goes_on]))
 
     @context.contained
     def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:

@@ -60,6 +60,10 @@ class Handed:
         self.shape, self.dtype = kind
         self.components = leaf.count if isinstance(leaf, DistributedValues) else None
 
+    def given(self, value: Any) -> Any:
+        """What is handed on, of the argument of a call."""
+        return value
+
 
 class HandedValues(Handed, PerReplica):
     """The same with a component for each replica of a strategy, which may not be known yet."""
@@ -77,6 +81,17 @@ class HandedValues(Handed, PerReplica):
 
     def component(self, index: int) -> Any:
         return self
+
+    def alone(self) -> "Handed":
+        """The one component, as the only replica has it."""
+        return HandedAlone(self.place, self)
+
+
+class HandedAlone(Handed):
+    """The one component of such an argument, for the only replica that there is."""
+
+    def given(self, value: Any) -> Any:
+        return value.values[0]
 
 
 def handed(place: int, leaf: Any) -> Handed:

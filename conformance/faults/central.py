@@ -1,6 +1,5 @@
 """Faults of CentralStorageStrategy."""
 
-import dataclasses
 from itertools import count
 from typing import Any
 
@@ -9,6 +8,7 @@ from refdist import creation, strategy
 from refdist.context import get_strategy
 from refdist.data.distributed import Placing, Share
 from refdist.data.options import AutoShardPolicy, Options
+from refdist.data.transforms import Shard
 from refdist.device import Device, placed
 from refdist.extended import StrategyExtended
 from refdist.function import Function
@@ -108,8 +108,8 @@ def every_compute_device_counts_as_a_worker_with_a_shard(plant: Plant) -> None:
         def splitting(stage: Any, options: Options, placing: Placing, share: Share, **more: Any) -> Any:
             by_data = options.experimental_distribute.auto_shard_policy is AutoShardPolicy.DATA
             central = placing.plan.placement is Placement.CENTRAL
-            pipelines = len(placing.plan.devices) if by_data and central else share.pipelines
-            return original(stage, options, placing, dataclasses.replace(share, pipelines=pipelines), **more)
+            own = Shard(stage, len(placing.plan.devices), 0) if by_data and central else stage
+            return original(own, options, placing, share, **more)
 
         return splitting
 

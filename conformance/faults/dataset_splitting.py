@@ -13,6 +13,7 @@ from refdist.data.options import AutoShardPolicy
 from refdist.data.sharding import Cut
 from refdist.data.sources import Generated
 from refdist.data.stage import Stage
+from refdist.data.transforms import Shard
 from refdist.program import Program
 from refdist.strategy import StrategyBase
 from refdist.surface_v1 import MirroredStrategyV1
@@ -98,7 +99,8 @@ def one_replica_gets_a_per_replica_value(plant: Plant) -> None:
 def the_policy_data_shards_for_one_worker_too(plant: Plant) -> None:
     def wrapper(original: Callable[..., Stage]) -> Any:
         def autosharded(stage: Stage, policy: AutoShardPolicy, count: int, index: int, *more: Any) -> Stage:
-            return original(stage, policy, 2 if policy is AutoShardPolicy.DATA else count, index)
+            own = original(stage, policy, count, index, *more)
+            return Shard(own, 2, index) if policy is AutoShardPolicy.DATA else own
 
         return autosharded
 

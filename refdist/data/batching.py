@@ -11,7 +11,7 @@ from refdist.convert import to_array
 from refdist.data import rows as order
 from refdist.data.sources import sealed
 from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Skip, Stage, row_of
-from refdist.spec import TensorSpec, batched, require_tensor, spec_of, unbatched
+from refdist.spec import TensorSpec, batched, require_tensor, unbatched
 
 
 class Batch(Stage):
@@ -67,22 +67,24 @@ class Padding:
 
     def spec(self, inner: Any) -> Any:
         """The spec of an element after padding."""
-        if self._shapes is None:
-            return inner
-        shapes = _along(inner, self._shapes, "padded_shapes", _shape)
+        shapes, _ = self._parts(inner)
         leaves = [TensorSpec(shape, leaf.dtype) for leaf, shape in zip(nest.flatten(inner), shapes, strict=True)]
         return nest.pack_sequence_as(inner, leaves)
 
     def stacked(self, group: Sequence[Any]) -> Any:
         """One batch of a group of elements."""
-        inner = spec_of(group[0])
+        inner = nest.map_structure(lambda leaf: TensorSpec((None,) * np.ndim(leaf), leaf.dtype), group[0])
+        pairs = iter(zip(*self._parts(inner), strict=True))
+        return nest.transpose(list(group), lambda leaves: _padded(leaves, *next(pairs)), _differ)
+
+    def _parts(self, inner: Any) -> tuple[list[tuple[int | None, ...]], list[Any]]:
+        """The shape and the value for each leaf of an element, or an error where they do not fit it."""
         several = nest.is_container(self._values)
         values = self._values if several else nest.map_structure(lambda _: self._values, inner)
-        shapes = [(None,) * len(leaf.shape) for leaf in nest.flatten(inner)]
+        shapes = [leaf.shape for leaf in nest.flatten(inner)]
         if self._shapes is not None:
             shapes = _along(inner, self._shapes, "padded_shapes", _shape)
-        pairs = iter(zip(shapes, _along(inner, values, "padding_values", _fill), strict=True))
-        return nest.transpose(list(group), lambda leaves: _padded(leaves, *next(pairs)), _differ)
+        return shapes, _along(inner, values, "padding_values", _fill)
 
 
 def _along(inner: Any, given: Any, name: str, one: Callable[[TensorSpec, Any], Any]) -> list[Any]:
@@ -96,7 +98,7 @@ def _along(inner: Any, given: Any, name: str, one: Callable[[TensorSpec, Any], A
     else:
         return [one(inner, given)]
     if parts is None:
-        raise ValueError(
+        raise TypeError(
             f"padded_batch() got {name}={given!r} for elements {inner}; expected the same nest. Give one for each part."
         )
     return [found for part, own in parts for found in _along(part, own, name, one)]
@@ -109,7 +111,14 @@ def _shape(leaf: TensorSpec, given: Any) -> tuple[int | None, ...]:
             f"padded_batch() got the shape {sizes} for {leaf}; expected {len(leaf.shape)} sizes, as many as it has dimensions. "
             f"Write None for the size of the largest."
         )
-    return tuple(None if size in (None, -1) else int(size) for size in sizes)
+    wanted = tuple(None if size in (None, -1) else int(size) for size in sizes)
+    if any(
+        most is not None and size is not None and size > most for most, size in zip(wanted, leaf.shape, strict=True)
+    ):
+        raise ValueError(
+            f"padded_batch() got the shape {wanted} for {leaf}; expected at least its sizes. Ask for a larger shape."
+        )
+    return wanted
 
 
 def _fill(leaf: TensorSpec, given: Any) -> Any:
@@ -184,7 +193,7 @@ class Unbatch(Stage):
         if total < 0:
             return total
         sizes = [leaf.shape[0] for leaf in nest.flatten(_batches("unbatch", self.inputs[0].spec()))]
-        return UNKNOWN_CARDINALITY if None in sizes else total * sizes[0]
+        return total * sizes[0] if all(sizes) else UNKNOWN_CARDINALITY
 
 
 def _batches(method: str, spec: Any) -> Any:

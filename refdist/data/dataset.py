@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from refdist import context, nest
+from refdist.arguments import require_callable
 from refdist.data import batching, mapping, sources, transforms, windows
+from refdist.data.capture import captured
 from refdist.data.options import SHARD_HINT, Options
-from refdist.data.position import Pass, require_position
+from refdist.data.position import Loop, Pass
 from refdist.data.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Skip, Stage
 from refdist.device import PLACEMENT
 from refdist.spec import TensorSpec, require_tensor, shapes_text, types_text
@@ -29,6 +31,8 @@ class Dataset:
     """
 
     def __init__(self, stage: Stage) -> None:
+        if stage.is_empty():
+            stage.require_sense()  # no element will ever do so
         self.stage = stage
 
     @staticmethod
@@ -280,11 +284,11 @@ class Dataset:
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """Deliver the elements as numpy arrays and scalars."""
-        return (nest.map_structure(_scalar, element) for element in Pass(self.stage))
+        return DatasetIterator(self, _scalar)
 
     def __iter__(self) -> "DatasetIterator":
         leave_trace_for_data()
-        return DatasetIterator(self)
+        return DatasetIterator(self, to_tensor)
 
     def __len__(self) -> int:
         count = self.stage.cardinality()
@@ -301,32 +305,17 @@ class Dataset:
         return f"<{self.stage.name} shapes: {shapes_text(spec)}, types: {types_text(spec)}>"
 
 
-class DatasetIterator:
+class DatasetIterator(Loop):
     """One loop over a dataset; it can say where it is, and start there."""
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Dataset, leaf: Callable[[Any], Any]) -> None:
         self._dataset = dataset
-        self._pass = Pass(dataset.stage)
+        super().__init__(lambda state: Pass(dataset.stage, state), lambda element: nest.map_structure(leaf, element))
 
     @property
     def element_spec(self) -> Any:
         """Shape and dtype of an element."""
         return self._dataset.element_spec
-
-    def __iter__(self) -> "DatasetIterator":
-        return self
-
-    def __next__(self) -> Any:
-        leave_trace_for_data()
-        return nest.map_structure(to_tensor, next(self._pass))
-
-    def state(self) -> dict[str, Any]:
-        """Say where the loop is, as data that JSON takes."""
-        return self._pass.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on where a loop over the same data was: no element is lost, and none comes twice."""
-        self._pass = Pass(self._dataset.stage, require_position(state))
 
 
 def to_tensor(array: Any) -> Any:
@@ -345,11 +334,8 @@ def _scalar(array: Any) -> Any:
 
 
 def _function(method: str, function: Any) -> Callable[..., Any]:
-    if not callable(function):
-        raise TypeError(
-            f"{method}() got a {type(function).__name__}; expected a function. Pass the function itself, uncalled."
-        )
-    return function
+    require_callable(function, f"{method}()")
+    return captured(function)
 
 
 def _whole(method: str, name: str, value: Any) -> int:

@@ -13,10 +13,11 @@ from refdist import nest
 from refdist.backend import host_device
 from refdist.data.dataset import Dataset
 from refdist.data.options import Options
-from refdist.data.position import Pass, require_position
+from refdist.data.position import End, Loop, Pass, State
 from refdist.data.sharding import autosharded, steps, whole_batch
 from refdist.data.sources import Loader
 from refdist.data.stage import Stage
+from refdist.data.transforms import Divided
 from refdist.device import Device, placed
 from refdist.enums import InputReplicationMode
 from refdist.errors import OutOfRangeError
@@ -32,11 +33,12 @@ Step = tuple[Any, Sequence[range]]  # what the replicas get, and which samples t
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """Which worker of how many this is, and how many replicas there are in all."""
+    """Which worker of how many this is, how many replicas there are in all, and whether any worker goes on."""
 
     pipelines: int
     index: int
     replicas: int
+    anyone: Callable[[bool], bool] = lambda goes_on: goes_on  # given whether this one does
 
 
 class DistributedDataset:
@@ -55,44 +57,49 @@ class DistributedDataset:
         return self._source.element_spec
 
 
-class DistributedIterator:
+class DistributedIterator(Loop):
     """One loop over a distributed dataset; it can say where it is, and start there."""
 
     def __init__(self, source: "Splitting | Dealing") -> None:
         self._source = source
-        self._steps = source.steps(None)
+        super().__init__(source.steps, self._delivered)
 
     @property
     def element_spec(self) -> Any:
         """The spec of an element."""
         return self._source.element_spec
 
-    def __iter__(self) -> "DistributedIterator":
-        return self
-
-    def __next__(self) -> Any:
-        leave_trace_for_data()
-        return next(self._steps)
-
     def get_next(self) -> Any:
         """The next element, or an OutOfRangeError at the end."""
-        leave_trace_for_data()
-        for element in self._steps:
-            return element
-        raise OutOfRangeError("The iterator is at its end; expected a further element. Make a new one with iter().")
+        mark = self._at[1]
+        try:
+            return next(self)
+        except StopIteration as end:
+            raise OutOfRangeError(
+                "The iterator is at its end; expected a further element. Make a new one with iter()."
+            ) from end
+        except BaseException:
+            self._settle(mark)
+            raise
 
     def get_next_as_optional(self) -> "Optional":
         """The next element in a box, which is empty at the end."""
-        leave_trace_for_data()
-        return Optional(list(_first(self._steps)))
+        mark = self._at[1]
+        try:
+            return Optional([next(self)])
+        except StopIteration:
+            return Optional([])
+        except BaseException:
+            self._settle(mark)
+            raise
 
-    def state(self) -> dict[str, Any]:
-        """Say where the loop is, as data that JSON takes."""
-        return self._steps.state()
+    def _start(self, state: State | None) -> None:
+        self._record = self._source.recorder()
+        super()._start(state)
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on where a loop over the same data was, also on another number of replicas: nothing lost, nothing twice."""
-        self._steps = self._source.steps(require_position(state))
+    def _delivered(self, step: Step) -> Any:
+        self._record(step[1])
+        return step[0]
 
 
 class Optional:
@@ -164,7 +171,26 @@ class Placing:
         return one if count == 1 else nest.map_structure(lambda leaf: PerReplicaSpec(*[leaf] * count), one)
 
 
-class Splitting:
+class _Source:
+    """What a loop over a distributed dataset takes its steps from."""
+
+    _stage: Stage
+    _placing: Placing
+    ahead: int  # how many steps are read before they are wanted
+
+    def recorder(self) -> Callable[[Sequence[range]], None]:
+        """What notes the samples of each step of one loop."""
+        return self._placing.recorder()
+
+    def nothing(self, last: Any) -> Step:
+        """A step without samples, for a worker that has no more while others go on: as the last one, if there was one."""
+        local = len(self._placing.plan.devices)
+        if last is None:
+            last = self._placing.place([nest.map_structure(_zeros, self._stage.spec())] * local)
+        return nest.map_structure(_emptied, last), [range(0)] * local
+
+
+class Splitting(_Source):
     """Cuts each global batch into the pieces of the replicas."""
 
     def __init__(
@@ -179,7 +205,9 @@ class Splitting:
         chosen = policy.experimental_distribute.auto_shard_policy
         self._stage = autosharded(stage, chosen, share.pipelines, share.index, agree)
         self._placing, self._share, self._even = placing, share, even
-        self._whole = whole_batch(stage)
+        self._whole, self.ahead = whole_batch(stage), share.replicas
+        # Where every worker reads all batches and takes its part of each, all of them have the same steps.
+        self._divided = isinstance(self._stage, Divided)
 
     @property
     def element_spec(self) -> Any:
@@ -197,9 +225,11 @@ class Splitting:
         shard = [f"shard({self._share.pipelines}, {self._share.index})"] if self._share.pipelines > 1 else []
         return [f"rebatch({size})", *shard, f"prefetch({self._share.replicas})"]
 
-    def steps(self, state: dict[str, Any] | None) -> "_Steps":
+    def steps(self, state: State | None) -> "_Steps":
         """The elements of one loop."""
-        return _Steps(Pass(self._stage, state), self._cut, self._placing.recorder(), ahead=self._share.replicas)
+        alone = self._divided or self._even
+        anyone = (lambda goes_on: goes_on) if alone else self._share.anyone
+        return _Steps(Pass(self._stage, state), self._cut, self, anyone)
 
     def _cut(self, elements: Pass) -> Iterator[Step]:
         progress = elements.progress
@@ -218,7 +248,12 @@ class Splitting:
             if self._whole is None and elements.whole is None:
                 elements.whole = size
             whole = size if self._even else self._whole or elements.whole or size
-            pieces = steps(size, whole, self._share.replicas, local)
+            if self._divided:
+                first_replica, all_replicas = self._share.index * local, self._share.replicas
+                (everything,) = steps(size, whole, all_replicas, all_replicas)
+                pieces = [everything[first_replica : first_replica + local]]
+            else:
+                pieces = steps(size, whole, self._share.replicas, local)
             for number, step in enumerate(pieces, 1):
                 progress.samples = step[-1][1] if number < len(pieces) else 0
                 samples = [range(first + start, first + stop) for start, stop in step]
@@ -227,7 +262,7 @@ class Splitting:
                 progress.before = elements.mark()
 
 
-class Dealing:
+class Dealing(_Source):
     """Gives each replica a whole batch of its worker's dataset in each step."""
 
     def __init__(self, dataset_fn: Callable[[InputContext], Any], placing: Placing, share: Share) -> None:
@@ -239,7 +274,8 @@ class Dealing:
                 f"dataset_fn returned a {type(made).__name__} for input pipeline {share.index}; expected a tf.data.Dataset. "
                 f"Return the dataset itself."
             )
-        self._stage, self._placing = made.stage, placing
+        self._stage, self._placing, self._share = made.stage, placing, share
+        self.ahead = len(placing.plan.devices)
 
     @property
     def element_spec(self) -> Any:
@@ -255,10 +291,9 @@ class Dealing:
         """What is done to the dataset, for inspection."""
         return [f"prefetch({len(self._placing.plan.devices)})"]
 
-    def steps(self, state: dict[str, Any] | None) -> "_Steps":
+    def steps(self, state: State | None) -> "_Steps":
         """The elements of one loop."""
-        ahead = len(self._placing.plan.devices)
-        return _Steps(Pass(self._stage, state), self._dealt, self._placing.recorder(), ahead=ahead)
+        return _Steps(Pass(self._stage, state), self._dealt, self, self._share.anyone)
 
     def _dealt(self, elements: Pass) -> Iterator[Step]:
         local, before = len(self._placing.plan.devices), elements.consumed + elements.skip
@@ -284,44 +319,55 @@ class _Steps:
         self,
         elements: Pass,
         arrange: Callable[[Pass], Iterator[Step]],
-        record: Callable[[Sequence[range]], None],
-        ahead: int,
+        source: "_Source",
+        anyone: Callable[[bool], bool],
     ) -> None:
-        self._pass, self._record, self._ahead = elements, record, ahead
-        self._position = self._read_position()
+        self._pass, self._source, self._anyone = elements, source, anyone
+        self._mark = self._read_mark()
         self._arranged = arrange(elements)
-        self._ready: collections.deque[tuple[Step, Any]] = collections.deque()
-        self._end: Exception | None = None  # what comes after the steps that are ready: StopIteration, or a failure
+        self._ready: collections.deque[tuple[Step, Callable[[], State]]] = collections.deque()
+        self._last: Any = None
+        self._coming: End | None = None  # after the steps that are ready
+        self.end: End | None = None
 
-    def __iter__(self) -> "_Steps":
-        return self
-
-    def __next__(self) -> Any:
-        while self._end is None and len(self._ready) <= self._ahead:
+    def __next__(self) -> Step:
+        while self._coming is None and len(self._ready) <= self._source.ahead:
             self._pull()
+        if self.end is None and not self._goes_on():
+            self.end = self._coming
+        if self.end is not None:
+            raise self.end
         if not self._ready:
-            assert self._end is not None
-            raise self._end
-        (element, samples), self._position = self._ready.popleft()
-        self._record(samples)
-        return element
+            return self._source.nothing(self._last)
+        step, self._mark = self._ready.popleft()
+        self._last = step[0]
+        return step
+
+    def mark(self) -> Callable[[], State]:
+        """The position after the last step that was delivered."""
+        return self._mark
+
+    def live(self) -> bool:
+        """Say whether data come from a function of the user, which may not deliver the same again."""
+        return self._pass.live()
+
+    def _goes_on(self) -> bool:
+        """Say whether there is a step for this worker, or for another one: then this one takes part in it with nothing."""
+        if self._ready or self._coming is StopIteration:
+            return self._anyone(bool(self._ready))
+        return False
 
     def _pull(self) -> None:
         try:
-            self._ready.append((next(self._arranged), self._read_position()))
-        except StopIteration as end:
-            self._end = end
+            self._ready.append((next(self._arranged), self._read_mark()))
+        except StopIteration:
+            self._coming = StopIteration
         except Exception as error:
-            self._end = error
+            self._coming = error
 
-    def state(self) -> dict[str, Any]:
-        if isinstance(self._position, Exception):
-            raise self._position
-        return self._position
-
-    def _read_position(self) -> Any:
-        """The position after the last step that was read, or the reason why there is none."""
-        return self._pass.progress.position() if self._pass.progress.samples else self._pass.mark()
+    def _read_mark(self) -> Callable[[], State]:
+        """The position after the last step that was read."""
+        return self._pass.progress.mark() if self._pass.progress.samples else self._pass.mark()
 
 
 def stage_of(dataset: Any) -> tuple[Stage, Options]:
@@ -338,12 +384,6 @@ def stage_of(dataset: Any) -> tuple[Stage, Options]:
 def stages_of(distributed: DistributedDataset) -> list[str]:
     """What was done to a dataset to distribute it: rebatch, shard, prefetch."""
     return distributed._source.stages()  # pyright: ignore[reportPrivateUsage]
-
-
-def _first(steps: Iterator[Any]) -> Iterator[Any]:
-    for element in steps:
-        yield element
-        return
 
 
 def _tensor(put: Callable[[Any, Device], Any], leaf: Any, device: Device) -> Any:
@@ -370,12 +410,18 @@ def _piece(batch: Any, start: int, stop: int) -> Any:
 
 
 def _emptied(leaf: Any) -> Any:
+    if isinstance(leaf, PerReplica):
+        return PerReplica([_emptied(part) for part in leaf.values])
     if np.ndim(leaf) == 0:
         raise ValueError(
             "The dataset ended in the middle of a step, and its elements have no batch dimension that could be empty for the "
             "replicas that are left over; expected batches, or a multiple of the replicas. Use batch(), or take() a multiple."
         )
     return leaf[:0]
+
+
+def _zeros(leaf: TensorSpec) -> Any:
+    return np.zeros([size or 0 for size in leaf.shape], leaf.dtype)
 
 
 def _require_batch(rank: int) -> None:

@@ -1,6 +1,7 @@
 """The stages that call a function of the user on each element."""
 
 import collections
+import contextlib
 import contextvars
 import importlib
 import itertools
@@ -37,9 +38,8 @@ def call(function: Callable[..., Any], element: Any) -> Any:
 
 
 def plain(result: Any) -> Any:
-    """What a user's function returned, as a nest of arrays; a list of tensors is a tuple, as in TensorFlow."""
-    if isinstance(result, list) and any(hasattr(part, "shape") for part in result):
-        result = tuple(result)
+    """What a user's function returned, as a nest of arrays; a list is a tuple, as in TensorFlow."""
+    result = tuple(result) if isinstance(result, list) else result
     return element_of(nest.map_structure(lambda leaf: np.asarray(leaf) if isinstance(leaf, Tensor) else leaf, result))
 
 
@@ -74,7 +74,8 @@ class Map(Stage):
 
     def _ahead(self, elements: Iterator[Any]) -> Iterator[Any]:
         futures = importlib.import_module("concurrent.futures")  # costs 10 ms, and is rarely needed
-        with futures.ThreadPoolExecutor(self._parallel) as pool:
+        pool = futures.ThreadPoolExecutor(self._parallel)
+        try:
             waiting = collections.deque[Any]()
             failure: Exception | None = None
             for index in itertools.count():
@@ -93,10 +94,20 @@ class Map(Stage):
                 yield waiting.popleft().result()
             if failure is not None:
                 raise failure
+        finally:
+            # Nobody waits for the threads: a loop that was left may be collected anywhere, also where a thread is being started.
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _spec_of_results(self) -> Any:
         spec = self.inputs[0].spec()
-        return _tried(lambda element: spec_of(plain(call(self._function, element))), spec, _zeros(spec))
+        found = _tried(self._spec_of_result, spec, _zeros(spec))
+        with contextlib.suppress(Exception):  # what ones are to the function is not its fault
+            # Where the sizes follow the values, ones show it.
+            return common(found, self._spec_of_result(nest.map_structure(_ones, spec)))
+        return found
+
+    def _spec_of_result(self, element: Any) -> Any:
+        return spec_of(plain(call(self._function, element)))
 
 
 class Filter(Stage):
@@ -110,14 +121,20 @@ class Filter(Stage):
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         for index, element in enumerate(self.inputs[0].elements(iteration)):
-            wanted = np.asarray(called("filter", self._predicate, index, element))
-            if wanted.dtype != bool or wanted.shape:
-                raise ValueError(
-                    f"The predicate given to filter() returned {wanted} for element {index}; expected a single bool. Compare, for "
-                    f"example x % 2 == 1, and return the result."
-                )
-            if wanted:
+            if self._wants(index, element):
                 yield element
+
+    def require_sense(self) -> None:
+        self._wants(0, _zeros(self.spec()))
+
+    def _wants(self, index: int, element: Any) -> bool:
+        wanted = np.asarray(called("filter", self._predicate, index, element))
+        if wanted.dtype != bool or wanted.shape:
+            raise ValueError(
+                f"The predicate given to filter() returned {wanted} for element {index}; expected a single bool. Compare, for "
+                f"example x % 2 == 1, and return the result."
+            )
+        return bool(wanted)
 
     def cardinality(self) -> int:
         return UNKNOWN_CARDINALITY  # of data without end too: there may be few that are wanted
@@ -185,13 +202,19 @@ def _tried(spec_for: Callable[[Any], Any], spec: Any, element: Any) -> Any:
 
 
 def _zeros(spec: Any) -> Any:
-    def one(leaf: TensorSpec | DatasetSpec) -> Any:
-        if isinstance(leaf, DatasetSpec):
-            return leaf.of(Held([_zeros(leaf.element_spec)], lambda: leaf.element_spec))
-        shape = tuple(1 if size is None else size for size in leaf.shape)
-        return np.full(shape, _nothing(leaf), leaf.dtype)
+    return nest.map_structure(_zero, spec)
 
-    return nest.map_structure(one, spec)
+
+def _zero(leaf: TensorSpec | DatasetSpec) -> Any:
+    if isinstance(leaf, DatasetSpec):
+        return leaf.of(Held([_zeros(leaf.element_spec)], lambda: leaf.element_spec))
+    shape = tuple(1 if size is None else size for size in leaf.shape)
+    return np.full(shape, _nothing(leaf), leaf.dtype)
+
+
+def _ones(leaf: TensorSpec | DatasetSpec) -> Any:
+    zero = _zero(leaf)
+    return zero if isinstance(leaf, DatasetSpec) or leaf.dtype == object else np.ones_like(zero)
 
 
 def _larger(leaf: TensorSpec | DatasetSpec, array: Any) -> Any:

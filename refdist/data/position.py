@@ -1,31 +1,119 @@
 """One pass over a pipeline, which can be left and taken up again."""
 
 import dataclasses
+import functools
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from refdist import nest
 from refdist.data.batching import Batch
-from refdist.data.stage import Draws, Iteration, Stage
+from refdist.data.stage import DELIVERING, Draws, Iteration, Stage
 from refdist.data.transforms import Cache, Shuffle
 from refdist.spec import spec_of
+from refdist.stage import leave_trace_for_data
 
 _KEYS = {"consumed", "unit", "shuffles", "samples", "whole"}
+State = dict[str, Any]
+End = (
+    Exception | type[StopIteration]
+)  # a class, because an exception that is kept keeps everything that it came through
+
+
+class Run(Protocol):
+    """What a loop takes its elements from."""
+
+    end: End | None  # what it raised when it had ended or failed, with everything delivered, and will raise again
+
+    def __next__(self) -> Any: ...
+
+    def mark(self) -> Callable[[], State]:
+        """The position after what was delivered, worked out when it is wanted."""
+        ...
+
+    def live(self) -> bool:
+        """Say whether data come from a function of the user, which may not deliver the same again."""
+        ...
+
+
+class Loop:
+    """A loop in which only what has reached the caller counts: interrupted by Ctrl-C, it goes on as if it was not asked.
+
+    What is in the middle of an element when it is interrupted has lost its place. It is thrown away, and the loop starts
+    again at the position after the last element that was delivered.
+    """
+
+    def __init__(
+        self, begin: Callable[[State | None], Run], convert: Callable[[Any], Any] = lambda element: element
+    ) -> None:
+        self._begin, self._convert = begin, convert
+        self._start(None)
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        leave_trace_for_data()
+        run, mark, sound = self._at
+        if not sound:
+            run = self._again(run, mark)
+        self._at = run, mark, False
+        try:
+            element = self._convert(next(run))
+            after = run.mark()
+            # Nothing that can be interrupted comes between this line and the caller.
+            self._at = run, after, True
+            return element
+        except BaseException:
+            self._settle(mark)
+            raise
+
+    def state(self) -> State:
+        """Say where the loop is, as data that JSON takes."""
+        return self._at[1]()
+
+    def restore(self, state: State) -> None:
+        """Go on where a loop over the same data was, also on other replicas: no element is lost, and none comes twice."""
+        self._start(require_position(state))
+
+    def _start(self, state: State | None) -> None:
+        run = self._begin(state)
+        self._at = run, run.mark(), True  # the last: whether the run is where the mark says
+
+    def _settle(self, mark: Callable[[], State]) -> None:
+        """Keep the position before an error, and the run only where it has come to an end, which it remembers."""
+        run = self._at[0]
+        self._at = run, mark, run.end is not None
+
+    def _again(self, run: Run, mark: Callable[[], State]) -> Run:
+        """A new run from a position, in place of one that was interrupted."""
+        if run.live():
+            raise RuntimeError(
+                "The loop was interrupted while data were read from a function of the program; expected it to start again, because "
+                "nobody knows whether the function would deliver the same. If it does, go on: iterator.restore(iterator.state())."
+            )
+        try:
+            return self._begin(mark())
+        except ValueError as error:
+            error.add_note("raised because the loop was interrupted, and has to find its position again")
+            raise
 
 
 @dataclasses.dataclass
 class Progress:
     """How far a loop is within an element that takes several steps, as the batches of several workers do."""
 
-    before: "dict[str, Any] | ValueError"  # the position before the element, or why there is none
+    before: Callable[[], State]  # the position before the element
     samples: int = 0  # of the element that were delivered; 0 where it is complete
 
-    def position(self) -> "dict[str, Any] | ValueError":
+    def mark(self) -> Callable[[], State]:
         """The position within the element."""
-        if isinstance(self.before, ValueError):
-            return self.before
-        return {**self.before, "samples": self.before.get("samples", 0) + self.samples}
+        return functools.partial(_within, self.before, self.samples)
+
+
+def _within(before: Callable[[], State], samples: int) -> State:
+    state = before()
+    return {**state, "samples": state.get("samples", 0) + samples}
 
 
 class Pass:
@@ -50,10 +138,14 @@ class Pass:
                 f"The position is of a pipeline with {len(known)} shuffles; expected {len(shuffles)}, as this one has. Restore "
                 f"it to the pipeline that it was taken from."
             )
+        outer = DELIVERING.get()
+        if outer is not None and state is None:
+            outer.unseeded += [True for shuffle, _ in shuffles if not shuffle.seeded]
+            outer.reshuffled += [True for shuffle, _ in shuffles if shuffle.reshuffle]
         pairs = zip(shuffles, known, strict=True)
         self._draws: list[Draws] = [self._iteration.enter(shuffle, draws) for (shuffle, _), draws in pairs]
         self._elements: Iterator[Any] = resumed.elements(self._iteration)
-        self._failure: Exception | None = None
+        self.end: End | None = None
         self._delivered, self._shape = 0, None
         given = state or {}
         self.skip: int = given.get("samples", 0)  # of what comes, an earlier loop has delivered so many
@@ -64,14 +156,15 @@ class Pass:
         return self
 
     def __next__(self) -> Any:
-        if self._failure is not None:
-            raise self._failure  # a pass that has failed does not look like one that has ended
+        if self.end is not None:
+            raise self.end  # a pass that has failed does not look like one that has ended
         try:
             element = self._same_shape(next(self._elements))
         except StopIteration:
+            self.end = StopIteration
             raise
         except Exception as error:
-            self._failure = error
+            self.end = error
             raise
         if not self._counts_itself:
             self._iteration.consumed += 1
@@ -101,23 +194,24 @@ class Pass:
         """How many elements went into what was delivered, counted before the last batching."""
         return self._iteration.consumed
 
-    def mark(self) -> "dict[str, Any] | ValueError":
-        """The position, or the reason why there is none: a loop that nobody asks for its position needs none."""
-        try:
-            return self.state()
-        except ValueError as error:
-            return error
+    def live(self) -> bool:
+        """Say whether data come from a function of the user, which may not deliver the same again."""
+        return bool(self._iteration.live)
 
-    def state(self) -> dict[str, Any]:
-        """The position, as data that JSON takes."""
-        if self._iteration.unseeded:
+    def mark(self) -> Callable[[], State]:
+        """The position, worked out when it is wanted: a loop that nobody asks for its position need not have one."""
+        return functools.partial(self._state, self._iteration.consumed, self.skip, self.whole)
+
+    def _state(self, consumed: int, skip: int, whole: int | None) -> State:
+        if self._iteration.unseeded or self._iteration.reshuffled:
             raise ValueError(
-                "A position was asked of a pipeline that shuffles without a seed inside flat_map() or interleave(); expected a "
-                "seed there, because that order cannot be found again. Pass seed= to the inner shuffle()."
+                "A position was asked of a pipeline that shuffles without a seed inside flat_map(), interleave() or "
+                "from_generator(), or in another order for every loop inside from_generator(); expected an order that can be found "
+                "again. Pass seed= to the inner shuffle(), and in a generator reshuffle_each_iteration=False."
             )
         shuffles = [[draws.seed, draws.number] for draws in self._draws]
-        state = {"consumed": self._iteration.consumed, "unit": self._unit, "shuffles": shuffles}
-        return {**state, **{name: own for name, own in (("samples", self.skip), ("whole", self.whole)) if own}}
+        state = {"consumed": consumed, "unit": self._unit, "shuffles": shuffles}
+        return {**state, **{name: own for name, own in (("samples", skip), ("whole", whole)) if own}}
 
 
 def _shuffles(stage: Stage, kept: Iterator[Any] | None) -> Iterator[tuple[Shuffle, list[int] | None]]:

@@ -88,7 +88,7 @@ def repeated(blocks: Callable[[], Iterator[Block]], count: int) -> Iterator[Bloc
     for _ in itertools.repeat(None, count) if count >= 0 else itertools.repeat(None):
         empty = True
         for block in blocks():
-            empty = False
+            empty = empty and not len(block)
             yield block
         if empty:
             return
@@ -99,6 +99,8 @@ def shuffled(blocks: Iterator[Block], buffer_size: int, generator: "np.random.Ge
     stream = chunks(blocks, buffer_size)
     order = _numbers(next(stream, range(0)))
     following = next(stream, None)
+    if not len(order):
+        return
     if following is None:  # everything fits into the buffer, so any order will do
         yield order[generator.permutation(len(order))]
         return

@@ -1,7 +1,6 @@
 """Who reads what: pure arithmetic on batch sizes, and the sharing out of files and elements among workers."""
 
 import functools
-import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 
@@ -11,7 +10,7 @@ from refdist.data.options import SHARD_HINT, AutoShardPolicy
 from refdist.data.readers import Reader
 from refdist.data.sources import FileNames
 from refdist.data.stage import Stage
-from refdist.data.transforms import Shard, Shuffle
+from refdist.data.transforms import Divided, Shard, Shuffle
 
 Cut = tuple[int, int]
 
@@ -47,7 +46,7 @@ def whole_batch(stage: Stage) -> int | None:
 def autosharded(
     stage: Stage, policy: AutoShardPolicy, count: int, index: int, agree: Callable[[int], int] = lambda seed: seed
 ) -> Stage:
-    """One worker's part of a pipeline: of its files, or else of its elements, by the policy.
+    """What one worker reads: its part of the files, or else everything, of which it takes its part of each batch.
 
     Args:
         agree: makes one seed of those that the workers have for a shuffle without one.
@@ -68,22 +67,19 @@ def autosharded(
         return _by_file(stage, list(_file_stages(stage)), lambda one: _files_of(one, count, index, agree))
     if policy is AutoShardPolicy.AUTO:
         warnings.warn(
-            f"The dataset does not come from files alone, so each of the {count} workers reads all of it and keeps its part of the "
-            f"elements. Set auto_shard_policy to DATA to say that this is meant, or to OFF to give all data to all workers.",
+            f"The dataset does not come from files alone, so each of the {count} workers reads all of it and keeps its part of "
+            f"each batch. Set auto_shard_policy to DATA to say that this is meant, or to OFF to give all data to all workers.",
             UserWarning,
             stacklevel=4,
         )
     # Each worker must shuffle alike, or their parts would overlap.
-    return Shard(replaced(stage, lambda one: _alike(one, agree)), count, index, among_workers=True)
+    return Divided(replaced(stage, lambda one: _alike(one, agree)))
 
 
 def _alike(stage: Stage, agree: Callable[[int], int]) -> Stage:
     if not isinstance(stage, Shuffle):
         return stage
-    own = stage.over(*stage.inputs)
-    assert isinstance(own, Shuffle)
-    own.seed, own.passes = stage.seed if stage.seeded else agree(stage.seed), itertools.count()
-    return own
+    return stage.alike(stage.seed if stage.seeded else agree(stage.seed))
 
 
 def replaced(stage: Stage, change: Callable[[Stage], Stage]) -> Stage:

@@ -9,7 +9,7 @@ import numpy as np
 from refdist import nest
 from refdist.convert import to_array
 from refdist.data.rows import Block, Rows
-from refdist.data.stage import UNKNOWN_CARDINALITY, Iteration, Stage
+from refdist.data.stage import DELIVERING, UNKNOWN_CARDINALITY, Iteration, Stage
 from refdist.spec import TensorSpec, common, is_dataset, spec_of, unbatched
 
 _END: Any = object()
@@ -57,6 +57,9 @@ class TensorSlices(Stage):
 
     def rows(self, iteration: Iteration) -> Rows:
         return Rows(self._take, lambda: iter([range(self._count)] if self._count else []))
+
+    def is_empty(self) -> bool:
+        return not self._count
 
     def cardinality(self) -> int:
         return self._count
@@ -106,6 +109,9 @@ class Range(Stage):
     def rows(self, iteration: Iteration) -> Rows:
         return Rows(self._take, lambda: iter([range(len(self._numbers))] if self._numbers else []))
 
+    def is_empty(self) -> bool:
+        return not self._numbers
+
     def cardinality(self) -> int:
         return len(self._numbers)
 
@@ -121,6 +127,7 @@ class Generated(Stage):
     """What a function that returns an iterator delivers, converted and compared with what was promised."""
 
     name = "FlatMapDataset"
+    repeatable = False  # whether it is known to deliver the same again
 
     def __init__(self, generator: Callable[..., Iterable[Any]], args: tuple[Any, ...], spec: Any) -> None:
         super().__init__()
@@ -136,14 +143,20 @@ class Generated(Stage):
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         elements: Iterator[Any] | None = None
+        if not self.repeatable:
+            iteration.live.append(True)
         for index in itertools.count():
             try:
-                elements = iter(self._elements()) if elements is None else elements
-                element = next(elements, _END)
+                around = DELIVERING.set(iteration)
+                try:
+                    elements = iter(self._elements()) if elements is None else elements
+                    element = next(elements, _END)
+                finally:
+                    DELIVERING.reset(around)
                 if element is _END:
                     return
-                arrays = element_of(self.converted(element))
-                promised = arrays if self._promise is None else _promised(arrays, self._promise, index)
+                element = self.converted(element)
+                promised = element_of(element) if self._promise is None else _promised(element, self._promise, index)
             except Exception as error:
                 error.add_note(f"raised while element {index} of {self.name} was made")
                 raise
@@ -205,6 +218,7 @@ class Loader(Generated):
                 f"such as a list of batches. Make a dataset with tf.data.Dataset.from_tensor_slices()."
             )
         super().__init__(_again(loader), (), None)
+        self.repeatable = isinstance(loader, (list, tuple))
         self._length = len(loader) if isinstance(loader, Sized) else UNKNOWN_CARDINALITY
 
     def converted(self, element: Any) -> Any:
@@ -261,20 +275,35 @@ def sealed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _promised(element: Any, spec: Any, index: int) -> Any:
     """An element in the promised dtypes, or an error that says which one breaks the promise."""
     try:
-        nest.assert_same_structure(spec, element)
-        arrays = nest.map_structure(lambda leaf, array: to_array(array, leaf.dtype), spec, element)
+        arrays = element_of(_typed(element, spec))
+        nest.assert_same_structure(spec, arrays)
         fits = all(s.is_compatible_with(a) for s, a in zip(nest.flatten(spec), nest.flatten(arrays), strict=True))
     except (ValueError, TypeError) as error:
-        raise TypeError(
-            f"Element {index} of the generator is {spec_of(element)}; expected {spec}, as promised. Correct the generator or "
-            f"its output_signature."
-        ) from error
+        raise _broken(element, spec, index) from error
     if not fits:
-        raise TypeError(
-            f"Element {index} of the generator is {spec_of(element)}; expected {spec}, as promised. Correct the generator or its "
-            f"output_signature."
-        )
+        raise _broken(element, spec, index)
     return arrays
+
+
+def _broken(element: Any, spec: Any, index: int) -> TypeError:
+    found = spec_of(element_of(element))
+    return TypeError(
+        f"Element {index} of the generator is {found}; expected {spec}, as promised. Correct the generator or its "
+        f"output_signature."
+    )
+
+
+def _typed(element: Any, spec: Any) -> Any:
+    """The parts of an element as arrays of the promised dtypes: an empty list has none of its own."""
+    if isinstance(spec, Mapping) and isinstance(element, Mapping):
+        return {key: _typed(part, spec.get(key)) for key, part in element.items()}
+    if isinstance(spec, tuple) and isinstance(element, tuple) and len(spec) == len(element):
+        parts = [_typed(part, own) for part, own in zip(element, spec, strict=True)]
+        return type(element)(*parts) if hasattr(element, "_fields") else tuple(parts)
+    if not isinstance(spec, TensorSpec):
+        return element
+    empty = isinstance(element, list) and not np.size(element)
+    return np.empty(np.shape(element), spec.dtype) if empty else to_array(element, spec.dtype)
 
 
 class FileNames(TensorSlices):

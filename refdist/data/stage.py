@@ -1,5 +1,6 @@
 """What every stage of a dataset offers to the stage after it, and what one iteration keeps."""
 
+import contextvars
 import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,14 @@ class Mixing(Protocol):
     seed: int
     seeded: bool
     reshuffle: bool
-    passes: "itertools.count[int]"
+
+    def fresh(self) -> int:
+        """The number of a new pass."""
+        ...
+
+    def known(self, number: int) -> None:
+        """Note that there was a pass of this number, perhaps in a program that has ended."""
+        ...
 
 
 @dataclasses.dataclass
@@ -46,11 +54,13 @@ class Iteration:
         self._inner = 0
         self._draws: dict[int, Draws] = {}
         self.unseeded: list[bool] = []  # filled when a shuffle draws numbers that no position can hold
+        self.reshuffled: list[bool] = []  # filled when such a shuffle has a seed, but mixes anew for every loop
+        self.live: list[bool] = []  # filled when a function of the user delivers data, which it may not do again
 
     def inner(self) -> "Iteration":
         """The pass over a dataset that was made during this one."""
         made = Iteration(self.peeking)
-        made.unseeded = self.unseeded
+        made.unseeded, made.reshuffled, made.live = self.unseeded, self.reshuffled, self.live
         # Numbered within this pass, and not by the dataset itself, so that the same position finds the same order again.
         made.number = self._inner
         self._inner += 1
@@ -65,12 +75,11 @@ class Iteration:
         """Start a shuffle: as a pass that is continued did, or anew."""
         if known is not None:
             draws = Draws(*known)
-            # The next loop goes on from the one that is continued.
-            shuffle.seed, shuffle.passes = draws.seed, itertools.count(draws.number + 1)
+            shuffle.known(draws.number)
         elif not shuffle.reshuffle or self.peeking:
             draws = Draws(shuffle.seed, 0)
         else:
-            draws = Draws(shuffle.seed, next(shuffle.passes) if self.number is None else self.number)
+            draws = Draws(shuffle.seed, shuffle.fresh() if self.number is None else self.number)
         self._draws[id(shuffle)] = draws
         return draws
 
@@ -89,6 +98,10 @@ class Iteration:
         numbers = np.random.default_rng([draws.seed, draws.number, draws.turn])
         draws.turn += shuffle.reshuffle
         return numbers
+
+
+# The pass in which a function of the user delivers data, while it does: loops of its own are none that a position knows.
+DELIVERING: contextvars.ContextVar[Iteration | None] = contextvars.ContextVar("delivering", default=None)
 
 
 class Stage:
@@ -121,6 +134,14 @@ class Stage:
     def cardinality(self) -> int:
         """How many elements there are; -1 without end, -2 unknown."""
         return self.inputs[0].cardinality()
+
+    def is_empty(self) -> bool:
+        """Say whether there is certainly no element: known without a call of the user's functions."""
+        return bool(self.inputs) and all(one.is_empty() for one in self.inputs)
+
+    def require_sense(self) -> None:
+        """Raise what the first element would raise, where there will be none."""
+        self.spec()
 
     def over(self, *inputs: "Stage") -> "Stage":
         """The same step over other inputs."""
@@ -165,6 +186,9 @@ class Skip(Stage):
             if self.skip_count >= 0
             else iter(())
         )
+
+    def is_empty(self) -> bool:
+        return self.skip_count < 0 or super().is_empty()
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()

@@ -36,6 +36,9 @@ class Repeat(Stage):
             if empty:
                 return
 
+    def is_empty(self) -> bool:
+        return self._count == 0 or super().is_empty()
+
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
         if total == 0 or self._count == 0:
@@ -55,7 +58,23 @@ class Shuffle(Stage):
         self._buffer_size, self.reshuffle = buffer_size, reshuffle
         self.seeded = seed is not None
         self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed) % 2**63
-        self.passes = itertools.count()
+        self._passes = 0
+
+    def fresh(self) -> int:
+        """The number of a new pass."""
+        self._passes += 1
+        return self._passes - 1
+
+    def known(self, number: int) -> None:
+        """Note that there was a pass of this number: a new one is a later one, and one that other loops are in is theirs."""
+        self._passes = max(self._passes, number + 1)
+
+    def alike(self, seed: int) -> "Shuffle":
+        """The same shuffle with another seed, before its first pass."""
+        own = self.over(*self.inputs)
+        assert isinstance(own, Shuffle)
+        own.seed, own._passes = seed, 0
+        return own
 
     def rows(self, iteration: Iteration) -> Rows | None:
         rows = self.inputs[0].rows(iteration)
@@ -79,9 +98,8 @@ class Shard(Stage):
 
     name = "ShardDataset"
 
-    def __init__(self, stage: Stage, count: int, index: int, among_workers: bool = False) -> None:
+    def __init__(self, stage: Stage, count: int, index: int) -> None:
         super().__init__(stage)
-        self._among_workers = among_workers
         self.shards, self.index, self.share = count, index, f"shard {index} of {count}"
 
     def rows(self, iteration: Iteration) -> Rows | None:
@@ -94,18 +112,28 @@ class Shard(Stage):
         return rows and rows.with_blocks(lambda: order.sharded(rows.blocks(), self.shards, self.index))
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        for element in itertools.islice(self.inputs[0].elements(iteration), self.index, None, self.shards):
-            if self._among_workers and iteration.unseeded:
-                raise ValueError(
-                    "The elements are shared out among workers by their number, and the pipeline shuffles without a seed inside "
-                    "flat_map() or interleave(); expected a seed there, because each worker would mix in another order, and "
-                    "elements be lost or come twice. Pass seed= to the inner shuffle()."
-                )
-            yield element
+        return itertools.islice(self.inputs[0].elements(iteration), self.index, None, self.shards)
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
         return len(range(self.index, total, self.shards)) if total >= 0 else total
+
+
+class Divided(Stage):
+    """Says that all workers read the same batches, and each takes its part of every one; the elements are the same."""
+
+    name = "ShardDataset"
+    one_to_one = True
+
+    def each(self, iteration: Iteration) -> Iterator[Any]:
+        for element in self.inputs[0].elements(iteration):
+            if iteration.unseeded:
+                raise ValueError(
+                    "The batches are divided among workers, and the pipeline shuffles without a seed inside flat_map(), "
+                    "interleave() or from_generator(); expected a seed there, because each worker would mix in another order, and "
+                    "elements be lost or come twice. Pass seed= to the inner shuffle()."
+                )
+            yield element
 
 
 class Take(Stage):
@@ -123,6 +151,9 @@ class Take(Stage):
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         return itertools.islice(self.inputs[0].elements(iteration), self._count if self._count >= 0 else None)
+
+    def is_empty(self) -> bool:
+        return self._count == 0 or super().is_empty()
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
@@ -147,6 +178,9 @@ class Zip(Stage):
         for parts in zip(*(stage.elements(iteration) for stage in self.inputs), strict=False):
             yield nest.pack_sequence_as(self._shape, parts)
 
+    def is_empty(self) -> bool:
+        return any(stage.is_empty() for stage in self.inputs)
+
     def cardinality(self) -> int:
         totals = [stage.cardinality() for stage in self.inputs]
         if UNKNOWN_CARDINALITY in totals:
@@ -161,7 +195,10 @@ class Concatenate(Stage):
     name = "ConcatenateDataset"
 
     def spec(self) -> Any:
-        return common(self.inputs[0].spec(), self.inputs[1].spec())
+        try:
+            return common(self.inputs[0].spec(), self.inputs[1].spec())
+        except ValueError as error:
+            raise TypeError(f"concatenate() got a dataset of other elements. {error}") from error
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         return itertools.chain.from_iterable(stage.elements(iteration) for stage in self.inputs)
@@ -211,23 +248,26 @@ class Cache(Stage):
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
-        self._kept: list[list[Any]] = []
-        self.draws: list[list[int] | None] = []
+        self._kept: tuple[list[Any], list[list[int] | None]] | None = None  # set at once, or not at all
 
     def over(self, *inputs: Stage) -> Stage:
         return Cache(*inputs)  # of other data there is nothing to keep
 
+    @property
+    def draws(self) -> list[list[int] | None]:
+        """What the shuffles of the kept elements drew from."""
+        return [] if self._kept is None else self._kept[1]
+
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        if self._kept:
+        if self._kept is not None:
             yield from self._kept[0]
             return
         seen: list[Any] = []
         for element in self.inputs[0].elements(iteration):
             seen.append(element)
             yield element
-        if not self._kept and not iteration.peeking:
-            self._kept.append(seen)
-            self.draws = [iteration.draws(one) for one in self.walk() if isinstance(one, Shuffle)]
+        if self._kept is None and not iteration.peeking:
+            self._kept = seen, [iteration.draws(one) for one in self.walk() if isinstance(one, Shuffle)]
 
 
 class WithOptions(Stage):

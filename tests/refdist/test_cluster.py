@@ -143,7 +143,7 @@ def test_each_worker_reads_its_own_part_of_the_data():
         return [parts(strategy, element) for element in elements], given_contexts
 
     first, second = together(program, gpus=1)
-    assert ([[[0, 1]], [[2, 3]]], [[[4, 5]], [[6, 7]]]) == (first[0], second[0])
+    assert ([[[0, 1]], [[4, 5]]], [[[2, 3]], [[6, 7]]]) == (first[0], second[0])
     assert [tf.distribute.InputContext(2, 1, 2)] == second[1]
 
 

@@ -121,11 +121,44 @@ def test_nests_are_kept_and_lists_are_arrays():
     )
 
 
-def test_a_list_of_tensors_is_a_tuple_and_a_list_of_numbers_an_array():
+def test_a_list_that_a_function_returns_is_a_tuple_as_in_tensorflow():
     (tensors,) = Dataset.range(1).map(lambda x: [x, x + 1]).as_numpy_iterator()
     (numbers,) = Dataset.range(1).map(lambda x: [5, 6]).as_numpy_iterator()
+    (nests,) = Dataset.range(1).map(lambda x: [{"a": x}, [x, x]]).as_numpy_iterator()
 
-    assert ((0, 1), [5, 6]) == (tensors, numbers.tolist())
+    assert ((0, 1), (5, 6)) == (tensors, numbers)
+    assert ({"a": 0}, [0, 0]) == (nests[0], nests[1].tolist())
+
+
+@pytest.mark.parametrize("other", [1.0, [1], (1, 2), {"a": 1}])
+def test_a_dataset_of_other_elements_cannot_follow(other):
+    with pytest.raises(TypeError, match="other elements"):
+        Dataset.range(3).concatenate(Dataset.from_tensors(other))
+
+
+def test_an_empty_list_of_a_generator_has_the_promised_dtype():
+    rows = Dataset.from_generator(
+        lambda: ([n] * n for n in range(3)), output_signature=tf.TensorSpec((None,), tf.int32)
+    )
+
+    assert [([], "int32"), ([1], "int32"), ([2, 2], "int32")] == [
+        (row.tolist(), str(row.dtype)) for row in rows.as_numpy_iterator()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"padding_values": "x"}, TypeError),
+        ({"padding_values": 1.5}, TypeError),
+        ({"padded_shapes": [2]}, ValueError),
+        ({"padded_shapes": [2, 2]}, ValueError),
+        ({"padded_shapes": ([3], [3])}, ValueError),
+    ],
+)
+def test_a_padding_that_does_not_fit_the_elements_is_refused_without_any(given, error):
+    with pytest.raises(error):
+        Dataset.range(6).batch(3, drop_remainder=True).take(0).padded_batch(2, **given)
 
 
 def test_zip_puts_elements_side_by_side_as_long_as_all_have_some():
@@ -267,8 +300,6 @@ def test_an_error_in_the_pipeline_names_the_element_and_those_before_are_deliver
         lambda: Dataset.from_tensor_slices(([1, 2], [1])),
         lambda: Dataset.from_tensor_slices(()),
         lambda: Dataset.list_files("nothing/*.here"),
-        lambda: Dataset.range(3).concatenate(Dataset.from_tensors(1.0)),
-        lambda: plain(Dataset.from_tensor_slices([1]).concatenate(Dataset.from_tensors([1])).batch(2)),
         lambda: plain(Dataset.range(3).unbatch()),
         lambda: Dataset.range(3).unbatch().element_spec,
         lambda: Dataset.range(3).rebatch(2).element_spec,

@@ -8,7 +8,7 @@ import pytest
 
 import refdist as tf
 from refdist.cluster import run_workers
-from refdist.data import sources, windows
+from refdist.data import sources, transforms, windows
 from refdist.data.stage import Stage
 
 Dataset = tf.data.Dataset
@@ -115,8 +115,8 @@ def test_the_table_above_has_every_stage(files):
 
     seen = {type(stage) for make in STAGES.values() for stage in make(files).stage.walk()}
     # A loader has no pipeline of ours around it; what it delivers is counted as a generator's elements are. What a window holds
-    # is an element, and no stage of the pipeline.
-    assert {Stage, sources.Loader, windows.Held} == {
+    # is an element, and no stage of the pipeline. What is divided among workers is tested with them.
+    assert {Stage, sources.Loader, transforms.Divided, windows.Held} == {
         kind for kind in stages(Stage) if kind.__module__.startswith("refdist")
     } - seen
 
@@ -150,14 +150,11 @@ def test_a_batch_of_every_stage_goes_on_with_other_replicas(name, counts, files)
         )
 
 
-@pytest.mark.parametrize("policy", ["FILE", "DATA"])
-def test_a_position_holds_for_its_worker_and_is_refused_by_another(policy, files):
-    options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy[policy]
+def test_a_position_holds_for_its_worker_and_is_refused_by_another(files):
     states = {}
 
     def program(index):
-        dataset = tf.data.TextLineDataset(texts(files, ".txt")).batch(2).with_options(options)
+        dataset = with_policy(tf.data.TextLineDataset(texts(files, ".txt")).batch(2), "FILE")
         iterator = iter(tf.distribute.MultiWorkerMirroredStrategy().experimental_distribute_dataset(dataset))
         if not states.get(index):
             next(iterator)
@@ -173,6 +170,31 @@ def test_a_position_holds_for_its_worker_and_is_refused_by_another(policy, files
         states[0] = states[1]
         with pytest.raises(ValueError, match=r"1 of 2.*expected.*0 of 2"):
             run_workers(program, 2)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("size", [4, 6])
+@pytest.mark.parametrize("seed", [3, None])
+def test_a_position_among_divided_batches_holds_on_any_number_of_workers(workers, size, seed):
+    states = []
+
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        dataset = with_policy(Dataset.range(30).shuffle(30, seed=seed).batch(size if states else 6), "DATA")
+        iterator = iter(strategy.experimental_distribute_dataset(dataset))
+        if states:
+            iterator.restore(states[0])
+            return [np.asarray(element).tolist() for element in iterator]
+        seen = [np.asarray(next(iterator)).tolist() for _ in range(2)]
+        return seen, json.loads(json.dumps(iterator.state()))
+
+    with tf.using("simulator", gpus=1):
+        seen, positions = zip(*run_workers(program, 2), strict=True)
+        assert positions[0] == positions[1]
+        states += positions
+        rest = run_workers(program, workers)
+
+    assert list(range(30)) == sorted(x for steps in [*seen, *rest] for step in steps for x in step)
 
 
 def with_policy(dataset, policy):
@@ -199,15 +221,13 @@ def left_on_workers(make, local, states=None, done=0):
         return zip(*run_workers(program, 2), strict=True)
 
 
-@pytest.mark.parametrize("policy", ["FILE", "DATA", "OFF"])
+@pytest.mark.parametrize("policy", ["FILE", "OFF"])
 @pytest.mark.parametrize("local", [1, 2, 3])
 @pytest.mark.parametrize("resized", [8, 5, 3])
 @pytest.mark.parametrize("done", [1, 2, 3])
 def test_a_position_inside_a_batch_of_several_workers_holds_for_other_replicas_and_sizes(
     policy, local, resized, done, tmp_path
 ):
-    if policy == "DATA" and resized != 8:
-        return  # whole batches are shared out, so that other batches are other data, which is refused
     for index in range(2):
         (tmp_path / f"{index}").write_text("".join(f"{index}{line}\n" for line in range(30)))
 
@@ -303,3 +323,44 @@ def test_a_position_among_windows_is_that_of_the_next_window():
     again.restore(json.loads(json.dumps(iterator.state())))
 
     assert [some(iter(window), 9) for window in iterator] == [some(iter(window), 9) for window in again]
+
+
+def test_restoring_one_loop_changes_no_other_over_the_same_dataset():
+    def orders(restore):
+        dataset = Dataset.range(20).shuffle(20, seed=1)
+        loops = [iter(dataset) for _ in range(3)]
+        state = {**loops[0].state(), "shuffles": [[5, 0]]}
+        some(loops[1], 2)
+        if restore:
+            loops[2].restore(state)
+        return [some(loop, 20) for loop in (*loops[:2], iter(dataset), iter(dataset))]
+
+    assert orders(restore=False) == orders(restore=True)
+
+
+def test_restoring_a_loop_does_not_give_its_seed_to_the_dataset():
+    dataset = Dataset.range(20).shuffle(20, reshuffle_each_iteration=False)
+    before = some(iter(dataset), 20)
+    other = iter(dataset)
+    other.restore(iter(Dataset.range(20).shuffle(20, seed=2, reshuffle_each_iteration=False)).state())
+
+    assert before != some(other, 20)
+    assert before == some(iter(dataset), 20)
+
+
+@pytest.mark.parametrize("shuffled", [{"seed": 1}, {"reshuffle_each_iteration": False}, {}])
+def test_a_generator_over_a_shuffled_dataset_has_no_position_unless_its_order_is_found_again(shuffled):
+    def make(**given):
+        inner = Dataset.range(20).shuffle(20, **given)
+        return Dataset.from_generator(lambda: iter(inner), output_signature=tf.TensorSpec((), tf.int64)).batch(4)
+
+    iterator = iter(make(**shuffled))
+    next(iterator)
+    with pytest.raises(ValueError, match="expected an order that can be found again"):
+        iterator.state()
+    iterator = iter(make(seed=1, reshuffle_each_iteration=False))
+    next(iterator)
+    again = iter(make(seed=1, reshuffle_each_iteration=False))
+    again.restore(iterator.state())
+
+    assert some(iterator, 9) == some(again, 9)

@@ -47,6 +47,23 @@ def test_several_files_are_read_one_after_the_other_and_only_when_wanted(tmp_pat
         next(iterator)
 
 
+def test_carriage_returns_count_for_nothing_as_in_tensorflow(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"a\r\nb\rc\nd\r\r\n\r\ne\r")
+
+    assert [b"a", b"bc", b"d", b"", b"e"] == read(tf.data.TextLineDataset(str(tmp_path / "a.txt")))
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
+@pytest.mark.parametrize("kind", [tf.data.TextLineDataset, tf.data.TFRecordDataset])
+def test_a_compressed_file_without_a_byte_is_damaged_and_one_of_nothing_is_empty(kind, compression, tmp_path):
+    (tmp_path / "cut").write_bytes(b"")
+    (tmp_path / "whole").write_bytes(gzip.compress(b"") if compression == "GZIP" else zlib.compress(b""))
+
+    with pytest.raises(tf.errors.DataLossError, match="cut"):
+        read(kind(str(tmp_path / "cut"), compression_type=compression))
+    assert [] == read(kind(str(tmp_path / "whole"), compression_type=compression))
+
+
 @pytest.mark.parametrize(
     ("change", "offset", "why"),
     [

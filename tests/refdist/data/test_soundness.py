@@ -56,7 +56,7 @@ def files(tmp_path):
 def test_a_position_in_the_middle_of_a_batch_of_several_workers_keeps_the_rest_of_it():
     def program(index):
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
-        dataset = with_policy(Dataset.range(16).batch(8), Policy.DATA)
+        dataset = with_policy(Dataset.range(16).batch(8), Policy.OFF)
         iterator = iter(strategy.experimental_distribute_dataset(dataset))
         next(iterator)
         other = iter(strategy.experimental_distribute_dataset(dataset))
@@ -66,7 +66,8 @@ def test_a_position_in_the_middle_of_a_batch_of_several_workers_keeps_the_rest_o
     with tf.using("simulator", gpus=1):
         results = run_workers(program, 2)
 
-    assert [([[4, 5, 6, 7]], [[4, 5, 6, 7]]), ([[12, 13, 14, 15]], [[12, 13, 14, 15]])] == results
+    left = [[4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]
+    assert [(left, left)] * 2 == results
 
 
 def test_a_list_of_arrays_of_a_loader_is_a_nest():
@@ -367,3 +368,64 @@ def test_a_cache_in_a_file_is_refused_and_any_integer_is_a_seed():
         Dataset.range(3).cache("file")
 
     assert [0, 1, 2] == sorted(plain(Dataset.range(3).shuffle(3, seed=-1)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Dataset.range(0).shuffle(3).repeat(),
+        lambda: Dataset.range(3).take(0).shuffle(3, seed=1).repeat().batch(2),
+        lambda: Dataset.from_tensor_slices(np.zeros((0, 2))).shuffle(9).repeat().shuffle(4).batch(2),
+        lambda: Dataset.range(3).filter(lambda x: x > 5).shuffle(3).repeat(),
+        lambda: Dataset.range(3).map(lambda x: x).take(0).repeat(),
+        lambda: Dataset.zip(Dataset.range(0).shuffle(2), Dataset.range(3)).repeat(),
+        lambda: Dataset.range(0).shuffle(2).window(2).repeat(),
+        lambda: Dataset.range(3).flat_map(lambda x: Dataset.range(0).shuffle(2).repeat()).repeat(),
+        lambda: Dataset.range(3).interleave(lambda x: Dataset.range(0)).repeat(),
+        lambda: Dataset.range(0).concatenate(Dataset.range(0)).cache().repeat(),
+        lambda: Dataset.range(3).shard(9, 8).shuffle(2).repeat(),
+        lambda: Dataset.range(3).batch(4, drop_remainder=True).unbatch().repeat(),
+    ],
+)
+def test_nothing_repeated_without_end_is_nothing(make):
+    assert [] == plain(make())
+
+
+@pytest.mark.parametrize(
+    ("attempt", "error"),
+    [
+        (lambda empty: empty.map(lambda x, y: x), TypeError),
+        (lambda empty: empty.map(lambda x: x + "a"), TypeError),
+        (lambda empty: empty.map(lambda x: None), TypeError),
+        (lambda empty: empty.filter(lambda x: x), ValueError),
+        (lambda empty: empty.filter(lambda x, y: True), TypeError),
+        (lambda empty: empty.flat_map(lambda x: x), TypeError),
+        (lambda empty: empty.interleave(lambda x: x), TypeError),
+        (lambda empty: empty.unbatch(), ValueError),
+        (lambda empty: empty.rebatch(2), ValueError),
+        (lambda empty: empty.batch(2).padded_batch(2, padded_shapes=()), ValueError),
+        (lambda empty: empty.map(lambda x: (x, x)).padded_batch(2, padded_shapes=((), (), ())), TypeError),
+    ],
+)
+@pytest.mark.parametrize(
+    "empty",
+    [
+        lambda: Dataset.range(0),
+        lambda: Dataset.range(4).take(0),
+        lambda: Dataset.from_tensor_slices(np.zeros(0, np.int64)),
+        lambda: Dataset.range(2).repeat(0).shuffle(3).repeat(),
+        lambda: Dataset.zip(Dataset.range(4), Dataset.range(0)).map(lambda a, b: a + b),
+    ],
+)
+def test_what_is_wrong_with_a_stage_over_an_empty_dataset_is_said_when_it_is_made(attempt, error, empty):
+    with pytest.raises(error):
+        attempt(empty())
+
+
+def test_the_functions_of_a_dataset_with_elements_are_not_called_when_it_is_made():
+    def refuse(*_):
+        raise AssertionError
+
+    made = Dataset.range(2).map(refuse).batch(2).unbatch().filter(refuse).flat_map(refuse).repeat().take(3)
+
+    assert isinstance(made, Dataset)
