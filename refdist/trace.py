@@ -82,6 +82,10 @@ class HandedValues(Handed, PerReplica):
     def component(self, index: int) -> Any:
         return self
 
+    @property
+    def count(self) -> int:
+        return self.components or 0
+
     def alone(self) -> "Handed":
         """The one component, as the only replica has it."""
         return HandedAlone(self.place, self)

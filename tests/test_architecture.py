@@ -143,9 +143,20 @@ PARTS = {
         )
         + tuple(
             f"backends/jax/{name}.py"
-            for name in ("staged", "mesh", "means", "traced", "merging", "unrolling", "costs", "metering", "tracing", "operators")
+            for name in (
+                "staged",
+                "mesh",
+                "means",
+                "traced",
+                "merging",
+                "unrolling",
+                "costs",
+                "metering",
+                "tracing",
+                "operators",
+            )
         ),
-        2200,
+        2400,
     ),
     "tpu": (("topology.py", "tpu", "strategies/tpu.py", "logical.py", "layout.py", "backends/jax/layout.py"), 650),
     "parameter servers": (

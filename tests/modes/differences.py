@@ -40,10 +40,8 @@ BY_DESIGN: dict[str, Callable[[Mode], bool]] = {
     "clamps indices": lambda mode: mode.backend == "jax" and not mode.staged,
     "divides integers by zero": lambda mode: mode.backend == "jax" and not mode.staged,
 }
-# Defects that are known and not mended yet.
-OPEN: dict[str, Callable[[Mode], bool]] = {}
 
 
 def departures(mode: Mode) -> frozenset[str]:
     """The names of what a mode does in its own way."""
-    return frozenset(name for known in (BY_DESIGN, OPEN) for name, holds in known.items() if holds(mode))
+    return frozenset(name for name, holds in BY_DESIGN.items() if holds(mode))

@@ -179,6 +179,8 @@ class Replicas:
         a, target = self.value(operand), np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
         if a.dtype.kind == "O" or target.kind == "O":
             raise Undefined("text and numbers")
+        if a.dtype == self.dtype(target):
+            return a
         if inexact(a.dtype) and target.kind in "biu":
             if a.slack or not all(np.isfinite(part).all() for part in a.parts):
                 raise Undefined("an integer of what is not finite, or not exact")
