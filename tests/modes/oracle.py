@@ -162,8 +162,6 @@ class Oracle(Variables):
         return self._spread(*self._reduced(op, a), same=self.bare(a))
 
     def _batch_reduce_to(self, op: str, first: Any, second: Any, verb: str) -> list[Value]:
-        if self.count > 1 and any(self.bare(self.value(one)) for one in (first, second)):
-            self.leave("bare batch_reduce_to")
         return [self._reduce_to(op, one, verb) for one in (first, second)]
 
 

@@ -108,8 +108,6 @@ class Variables(Replicas):
                 raise Undefined("whether inexact numbers are equal")
             if any(bits(part) != bits(a.parts[0]) for part in a.parts):
                 raise Raises("different values")
-        if aggregation == "ONLY_FIRST_REPLICA" and self.per_worker < self.count:
-            self.leave("what the first of several workers writes")
         if aggregation in ("NONE", "ONLY_FIRST_REPLICA") or not named:
             return Value((a.parts[0],), a.slack)
         require_numbers(a.dtype)
@@ -158,8 +156,6 @@ class Variables(Replicas):
             )
         else:
             if (not bare or self.kind == "workers") and any(bits(part) != bits(a.parts[0]) for part in a.parts):
-                if self.kind == "central":
-                    self.leave("central assign of different values")
                 if self.kind == "workers":
                     raise Undefined("workers do not meet to write outside of replicas")
                 raise Undefined("inexact") if a.slack else Raises("different values")
