@@ -77,3 +77,18 @@ def test_v1_names_make_variables():
     assert [1.0] == v1.get_variable("w", [1], initializer=tf.ones).numpy().tolist()
     with pytest.raises(ValueError, match="partitioner"):
         v1.get_variable("w", [2], partitioner=v1.fixed_size_partitioner(2))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        (lambda: (3,), "int32"),
+        (lambda: (tf.constant(3),), "int32"),
+        (lambda: (tf.constant(3, tf.int64),), "int64"),
+        (lambda: (1, tf.constant(3, tf.int64)), "int64"),
+        (lambda: (3.0,), "float32"),
+        (lambda: (0, 3, np.float64(1)), "float64"),
+    ],
+)
+def test_range_counts_in_the_widest_dtype_of_its_numbers_as_in_tensorflow(bounds, expected):
+    assert expected == str(tf.range(*bounds()).dtype)
