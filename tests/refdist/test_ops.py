@@ -88,3 +88,18 @@ def test_what_has_no_such_axis_or_no_numbers_is_not_reduced(any_backend, reduce,
         around(lambda x: reduce(x, axis=[0, 2]))(tf.ones([2, 2]))
     with pytest.raises(TypeError, match="numbers"):
         around(lambda x: reduce(x))(tf.constant([True, False]))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        (lambda: (3,), "int32"),
+        (lambda: (tf.constant(3),), "int32"),
+        (lambda: (tf.constant(3, tf.int64),), "int64"),
+        (lambda: (1, tf.constant(3, tf.int64)), "int64"),
+        (lambda: (3.0,), "float32"),
+        (lambda: (0, 3, np.float64(1)), "float64"),
+    ],
+)
+def test_range_counts_in_the_widest_dtype_of_its_numbers_as_in_tensorflow(bounds, expected):
+    assert expected == str(tf.range(*bounds()).dtype)
