@@ -82,14 +82,17 @@ def _hold_the_pipe() -> None:
 
 
 def _leaves_a_process_behind(world: World) -> None:
-    """Start a process far from this one, which holds the pipe open."""
+    """Start a process far from this one, and wait until it holds the pipe open."""
+    reading, writing = os.pipe()
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
             _hold_the_pipe()
+            os.write(writing, b".")
             signal.pause()
         os._exit(0)
     os.wait()
+    os.read(reading, 1)
 
 
 def _leaves_a_process_behind_and_dies(world: World) -> None:
