@@ -1,26 +1,17 @@
 """A checkpoint is whole wherever it is interrupted: by Ctrl-C between any two instructions, or by a system call that fails."""
 
-import contextlib
 import errno
 import os
-import pathlib
-import sys
 import warnings
 
 import pytest
 
 import refdist as tf
-import refdist.module
-from refdist import storage
+from tests import interrupts
 
 OLD, NEW = [1.0, 2.0], [3.0, 4.0]
 
-# Where interrupts come: before every instruction of what saves and restores, and before every line of what it calls for that.
-CLOSELY = tuple(module.__file__ for module in (tf.train, storage, refdist.module))
-ELSEWHERE = (os.path.dirname(tf.__file__), contextlib.__file__, pathlib.__file__)
-
-# What is in the middle of a block is left behind, and ends later, where its context is gone.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+PLACES = (*interrupts.PACKAGES, "pathlib")
 
 
 class Model(tf.Module):
@@ -42,44 +33,14 @@ class Model(tf.Module):
 
 
 def interrupted(action):
-    """Call a function again and again, each time interrupted one instruction later, until it ends before that."""
-    instruction = 0
+    """Call a function again and again, each time interrupted one place later, until it ends before that."""
+    number = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # a file that was just opened is closed when it is forgotten
-        while _interrupted(action, instruction):
+        while interrupts.interrupted(action, number, PLACES):
             yield
-            instruction += 1
-    assert instruction > 100
-
-
-def _interrupted(action, instruction):
-    left = instruction
-
-    def entering(frame, *_):
-        name = frame.f_code.co_filename
-        if name.startswith(ELSEWHERE):
-            frame.f_trace_opcodes = name in CLOSELY
-            frame.f_trace_lines = not frame.f_trace_opcodes
-            return within
-        return None
-
-    def within(_, event, __):
-        nonlocal left
-        if event in ("opcode", "line"):
-            left -= 1
-            if left < 0:
-                raise KeyboardInterrupt
-        return within
-
-    before = sys.gettrace()
-    sys.settrace(entering)
-    try:
-        action()
-    except KeyboardInterrupt:
-        assert left < 0
-    finally:
-        sys.settrace(before)
-    return left < 0
+            number += 1
+    assert number > 30
 
 
 def content(path):
