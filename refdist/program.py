@@ -166,9 +166,9 @@ class Program:
 def _require(flags: Any, requirement: Requirement) -> None:
     """Raise where a replica says that something does not hold."""
     if not flags.all():
-        where = [f"replica {number} of {len(flags)}" for number in np.flatnonzero(~flags)] if len(flags) > 1 else []
-        told = f" It happened in {', '.join(where[:4])}{', ...' if len(where) > 4 else ''}." if where else ""
-        raise requirement.error(f"{requirement.text}{told} Nothing was written.")
+        found, count = list(map(str, np.flatnonzero(~flags))), len(flags)
+        those = f"replica{'s' * (len(found) > 1)} {', '.join(found[:4])}{', ...' * (len(found) > 4)} of {count}"
+        raise requirement.error(f"{requirement.text} {f'It happened in {those}. ' * (count > 1)}Nothing was written.")
 
 
 def traced(
