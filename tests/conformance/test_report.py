@@ -303,7 +303,9 @@ def test_whatever_stands_in_a_report_is_read_or_refused(value: object) -> None:
         for name, before in list(part.items()):
             part[name] = value
             with contextlib.suppress(ValueError):
-                Report.from_json(json.dumps(document)).to_json()
+                read = Report.from_json(json.dumps(document)).to_json()
+
+                assert read == Report.from_json(read).to_json()
             part[name] = before
 
 
