@@ -264,14 +264,10 @@ def test_tensors_and_variables_without_elements_pass_through_programs_on_jax(sha
 
     @tf.function
     def step(first, second):
-        results = strategy.run(lambda a, b: (a, a + b, tf.constant(1.0)), args=(first, second))
+        results = strategy.run(lambda a, b: (a, b), args=(first, second))
         strategy.extended.update(variable, lambda copy, value: copy.assign(value), args=(results[0],))
-        return *results[:2], strategy.reduce(
-            "SUM", results[2] if count == 1 else strategy.run(lambda: tf.ones([])), axis=None
-        )
+        return results
 
-    first, second, total = step(*values)
-
-    for result in (first, second):
+    for result in step(*values):
         assert [shape] * count == [tuple(part.shape) for part in strategy.experimental_local_results(result)]
-    assert (shape, float(count)) == (variable.shape, float(total))
+    assert shape == variable.numpy().shape
