@@ -9,7 +9,7 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 
 import pytest
 
-from refdist import backend
+from refdist._core.seam import backend
 
 collect_ignore = ["mlp_tensorflow.py"]  # for another interpreter
 

@@ -4,15 +4,22 @@ import importlib
 from typing import Any
 
 from refdist import cluster, compat, config, data, distribute, errors, io, nest, random, saved_model, tpu, train
-from refdist.backend import use, using
-from refdist.context import variable_creator_scope
-from refdist.dtypes import bfloat16, bool, float16, float32, float64, int8, int16, int32, int64, string, uint8
-from refdist.enums import VariableAggregation, VariableSynchronization
-from refdist.function import function
-from refdist.graph import Graph
-from refdist.logical import logical_pieces
-from refdist.module import Module
-from refdist.ops import (
+from refdist._core.base.dtypes import (
+    bfloat16,
+    bool,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    string,
+    uint8,
+)
+from refdist._core.base.enums import VariableAggregation, VariableSynchronization
+from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.ops.tensor_functions import (
     add,
     cast,
     concat,
@@ -32,10 +39,15 @@ from refdist.ops import (
     stack,
     zeros,
 )
-from refdist.slices import IndexedSlices
-from refdist.spec import TensorSpec
-from refdist.stage import executing_eagerly
-from refdist.variables import Variable
+from refdist._core.replicas.context import variable_creator_scope
+from refdist._core.replicas.graph import Graph
+from refdist._core.replicas.specs import TensorSpec
+from refdist._core.saving.module import Module
+from refdist._core.seam.backend import use, using
+from refdist._core.seam.draft import executing_eagerly
+from refdist._core.staging.function import function
+from refdist._core.strategies.logical_devices import logical_pieces
+from refdist._core.variables.variable import Variable
 
 __all__ = [
     "Graph",
@@ -100,5 +112,5 @@ def __getattr__(name: str) -> Any:
     if name in ("simulator", "conformance"):
         return importlib.import_module(name)
     if name in ("estimator", "keras"):
-        return importlib.import_module("refdist.keras_hooks").opened(name)
+        return importlib.import_module("refdist._core.keras").opened(name)
     raise AttributeError(f"module 'refdist' has no attribute {name!r}")

@@ -1,17 +1,5 @@
-"""The error types that are not Python's own."""
+"""`tf.errors`: the error types that are not Python's own."""
 
-from refdist.lockstep import MeetingError
+from refdist._core.base.errors import DataLossError, MeetingError, NotFoundError, OutOfRangeError
 
 __all__ = ["DataLossError", "MeetingError", "NotFoundError", "OutOfRangeError"]
-
-
-class DataLossError(ValueError):
-    """A file is damaged."""
-
-
-class NotFoundError(LookupError):
-    """What was asked for is not there, such as a TPU."""
-
-
-class OutOfRangeError(IndexError):
-    """An iterator has nothing more to give."""

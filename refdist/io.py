@@ -1,5 +1,5 @@
 """`tf.io`: files of records."""
 
-from refdist.records import TFRecordOptions, TFRecordWriter
+from refdist._core.input.tfrecord import TFRecordOptions, TFRecordWriter
 
 __all__ = ["TFRecordOptions", "TFRecordWriter"]

@@ -1,25 +1,6 @@
-"""`tf.random`: numbers for the pipelines of the pages, which name `uniform` as the example of a stateful operation."""
+"""`tf.random`."""
 
-from typing import Any
-
-import numpy as np
-
-from refdist import context
-from refdist.device import PLACEMENT
-from refdist.entropy import generator, set_seed
-from refdist.stage import STAGE
+from refdist._core.base.entropy import set_seed
+from refdist._core.ops.random_numbers import uniform
 
 __all__ = ["set_seed", "uniform"]
-
-
-def uniform(
-    shape: Any, minval: Any = 0, maxval: Any = 1, dtype: Any = "float32", seed: int | None = None, name: Any = None
-) -> Any:
-    """Draw numbers that are equally likely from minval up to maxval; a seed draws the same ones each time."""
-    sizes, kind = tuple(int(size) for size in np.atleast_1d(np.asarray(shape, dtype=np.int64))), np.dtype(dtype)
-    stage = STAGE.get()
-    if stage is not None and seed is None:
-        return stage.draw(sizes, minval, maxval, kind)
-    source = generator() if seed is None else np.random.default_rng(seed)
-    draw = source.integers if kind.kind in "iu" else source.uniform
-    return context.backend().put(np.asarray(draw(minval, maxval, size=sizes), dtype=kind), PLACEMENT.get())

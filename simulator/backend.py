@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from refdist.backend import Tensors
-from refdist.backends.host import HostBackend, mean
-from refdist.device import PLACEMENT, Device
-from refdist.enums import ReduceOp
-from refdist.sites import call_site
-from refdist.tensor import Tensor, labelled
-from refdist.topology import mesh_shape
+from refdist._core.backends.host_backend import HostBackend, mean
+from refdist._core.base.call_sites import call_site
+from refdist._core.base.enums import ReduceOp
+from refdist._core.devices.device import PLACEMENT, Device
+from refdist._core.devices.tensor import Tensor, labelled
+from refdist._core.devices.tpu_topology import mesh_shape
+from refdist._core.seam.backend import Tensors
 from simulator.clock import Clock
 from simulator.folding import fold
 from simulator.memory import Memory
@@ -377,7 +377,7 @@ def _names(devices: Sequence[Device]) -> list[str]:
 @functools.cache
 def _metering() -> Any:
     # JAX takes a second to load, so it is left to those who use it.
-    return importlib.import_module("refdist.backends.jax.metering")
+    return importlib.import_module("refdist._core.compilers.metering")
 
 
 def _holder() -> str:

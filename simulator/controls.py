@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from refdist.backend import current
-from refdist.context import backend as backend_here
-from refdist.device import PLACEMENT
+from refdist._core.devices.device import PLACEMENT
+from refdist._core.replicas.context import backend as backend_here
+from refdist._core.seam.backend import current
 from simulator.backend import SimulatorBackend
 from simulator.clock import Clock
 from simulator.ledger import Ledger

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from refdist import nest
-from refdist.device import PLACEMENT
-from refdist.layout import LaidOut
-from refdist.tensor import Tensor
+from refdist._core.base import nest
+from refdist._core.devices.device import PLACEMENT
+from refdist._core.devices.logical_layout import LaidOut
+from refdist._core.devices.tensor import Tensor
 
 if TYPE_CHECKING:
     from simulator.backend import SimulatorBackend

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as generators
 
-from refdist.device import Device
-from refdist.enums import ReduceOp
+from refdist._core.base.enums import ReduceOp
+from refdist._core.devices.device import Device
 from tests.generators import alike, values
 
 

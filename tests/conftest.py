@@ -11,7 +11,8 @@ import hypothesis
 import pytest
 
 import refdist
-from refdist import backend, context
+from refdist._core.replicas import context
+from refdist._core.seam import backend
 
 hypothesis.settings.register_profile(
     "refdist",

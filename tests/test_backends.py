@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from refdist.backends.host import HostBackend
-from refdist.backends.jax import JaxBackend
-from refdist.device import Device
+from refdist._core.backends.host_backend import HostBackend
+from refdist._core.backends.jax_backend import JaxBackend
+from refdist._core.devices.device import Device
 from simulator.backend import SimulatorBackend
 from tests.backend_contract import BackendContract
 

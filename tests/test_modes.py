@@ -121,7 +121,7 @@ def test_an_error_that_only_one_of_the_two_raises_is_told():
 
 
 def test_a_program_is_made_smaller_as_long_as_it_is_still_wrong(monkeypatch):
-    from refdist.backends.host import HostBackend
+    from refdist._core.backends.host_backend import HostBackend
 
     monkeypatch.setattr(HostBackend, "fold", lambda self, tensors: tensors[0] - tensors[1])
     found = Disagreement(Mode("host", "eager"), SUM, "x2 of call 0: should be")

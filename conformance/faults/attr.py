@@ -5,19 +5,19 @@ from typing import Any, NoReturn
 
 from conformance.faults import Plant, fault
 from refdist import distribute
-from refdist.compat.v1 import distribute as distribute_v1
-from refdist.distribute import experimental
-from refdist.extended import StrategyExtended
-from refdist.strategies.mirrored import MirroredStrategy
-from refdist.strategies.one_device import OneDeviceStrategy
-from refdist.strategy import Strategy, StrategyBase
-from refdist.surface_v1 import (
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.mirrored import MirroredStrategy
+from refdist._core.strategies.one_device import OneDeviceStrategy
+from refdist._core.strategies.strategy import Strategy, StrategyBase
+from refdist._core.strategies.v1_strategies import (
     CentralStorageStrategyV1,
     MirroredStrategyV1,
     OneDeviceStrategyV1,
     ParameterServerStrategyV1,
     StrategyV1,
 )
+from refdist.compat.v1 import distribute as distribute_v1
+from refdist.distribute import experimental
 
 
 @fault("ATTR-01")

@@ -4,20 +4,20 @@ from itertools import count
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist import creation, strategy
-from refdist.context import get_strategy
-from refdist.data.distributed import Placing, Share
-from refdist.data.options import AutoShardPolicy, Options
-from refdist.data.transforms import Shard
-from refdist.device import Device, placed
-from refdist.extended import StrategyExtended
-from refdist.function import Function
-from refdist.plan import Placement
-from refdist.strategies import central_storage
-from refdist.strategies.central_storage import CentralStorageStrategy
-from refdist.strategy import StrategyBase
-from refdist.surface_v1 import CentralStorageStrategyV1
-from refdist.values import select
+from refdist._core.devices.device import Device, placed
+from refdist._core.input.dataset_options import AutoShardPolicy, Options
+from refdist._core.input.distributed_dataset import Placing, Share
+from refdist._core.input.transforms import Shard
+from refdist._core.replicas.context import get_strategy
+from refdist._core.replicas.values import select
+from refdist._core.staging.function import Function
+from refdist._core.strategies import central_storage, strategy
+from refdist._core.strategies.central_storage import CentralStorageStrategy
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.plan import Placement
+from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.strategies.v1_strategies import CentralStorageStrategyV1
+from refdist._core.variables import creation
 
 
 @fault("CENTRAL-01")

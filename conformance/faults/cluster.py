@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist import cluster
-from refdist.cluster import ClusterSpec, SimpleClusterResolver, TFConfigClusterResolver
-from refdist.strategies import mirrored, multi_worker_mirrored
-from refdist.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
-from refdist.strategy import StrategyBase
-from refdist.surface_v1 import MultiWorkerMirroredStrategyV1
+from refdist._core.clusters import workers as cluster
+from refdist._core.clusters.workers import ClusterSpec, SimpleClusterResolver, TFConfigClusterResolver
+from refdist._core.strategies import mirrored, multi_worker_mirrored
+from refdist._core.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
+from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.strategies.v1_strategies import MultiWorkerMirroredStrategyV1
 
 
 @fault("CLUSTER-01")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist.surface_v1 import StrategyV1
+from refdist._core.strategies.v1_strategies import StrategyV1
 
 
 @fault("CONFIG-01")

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from conformance.faults import Plant, fault
-from refdist import context, distribute, extended
-from refdist.backend import host_device
-from refdist.context import ReplicaContext
-from refdist.enums import ReduceOp
-from refdist.extended import StrategyExtended
-from refdist.strategies.default import DefaultStrategy
-from refdist.values import PerReplica
+from refdist import distribute
+from refdist._core.base.enums import ReduceOp
+from refdist._core.replicas import context
+from refdist._core.replicas.context import ReplicaContext
+from refdist._core.replicas.values import PerReplica
+from refdist._core.seam.backend import host_device
+from refdist._core.strategies import extended
+from refdist._core.strategies.default_strategy import DefaultStrategy
+from refdist._core.strategies.extended import StrategyExtended
 
 
 @fault("CTX-01")

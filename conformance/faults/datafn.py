@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from conformance.faults import Plant, fault
-from refdist import nest
-from refdist.data import distributed
-from refdist.data.dataset import Dataset
-from refdist.data.distributed import Dealing, DistributedDataset, DistributedIterator
-from refdist.data.sharding import whole_batch
-from refdist.data.transforms import Shard
-from refdist.options import InputContext
-from refdist.plan import Placement
-from refdist.spec import PerReplicaSpec, TensorSpec
-from refdist.strategy import StrategyBase
+from refdist._core.base import nest
+from refdist._core.base.options import InputContext
+from refdist._core.input import distributed_dataset as distributed
+from refdist._core.input.dataset import Dataset
+from refdist._core.input.distributed_dataset import Dealing, DistributedDataset, DistributedIterator
+from refdist._core.input.sharding import whole_batch
+from refdist._core.input.transforms import Shard
+from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
+from refdist._core.strategies.plan import Placement
+from refdist._core.strategies.strategy import StrategyBase
 
 Hand = list[Any]
 """The batches of one step, by replica."""

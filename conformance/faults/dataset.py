@@ -4,16 +4,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist import context, distribute, strategy
-from refdist.data import distributed, mapping
-from refdist.data.distributed import Dealing, DistributedDataset
-from refdist.data.readers import Reader
-from refdist.data.sharding import replaced
-from refdist.data.stage import Stage
-from refdist.data.transforms import Concatenate, Enumerate
-from refdist.strategies.one_device import OneDeviceStrategy
-from refdist.strategy import Strategy, StrategyBase
-from refdist.surface_v1 import MirroredStrategyV1
+from refdist import distribute
+from refdist._core.input import distributed_dataset as distributed
+from refdist._core.input import mapping
+from refdist._core.input.distributed_dataset import Dealing, DistributedDataset
+from refdist._core.input.readers import Reader
+from refdist._core.input.sharding import replaced
+from refdist._core.input.stage import Stage
+from refdist._core.input.transforms import Concatenate, Enumerate
+from refdist._core.replicas import context
+from refdist._core.strategies import strategy
+from refdist._core.strategies.one_device import OneDeviceStrategy
+from refdist._core.strategies.strategy import Strategy, StrategyBase
+from refdist._core.strategies.v1_strategies import MirroredStrategyV1
 
 
 @fault("DATASET-01")

@@ -6,16 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist.data import distributed, sharding
-from refdist.data.batching import Batch
-from refdist.data.distributed import Splitting
-from refdist.data.mapping import Map
-from refdist.data.options import AutoShardPolicy, DistributeOptions
-from refdist.data.readers import Reader
-from refdist.data.sharding import replaced
-from refdist.data.stage import Skip, Stage
-from refdist.data.transforms import Concatenate, Shard, Take
-from refdist.strategy import StrategyBase
+from refdist._core.input import distributed_dataset as distributed
+from refdist._core.input import sharding
+from refdist._core.input.batching import Batch
+from refdist._core.input.dataset_options import AutoShardPolicy, DistributeOptions
+from refdist._core.input.distributed_dataset import Splitting
+from refdist._core.input.mapping import Map
+from refdist._core.input.readers import Reader
+from refdist._core.input.sharding import replaced
+from refdist._core.input.stage import Skip, Stage
+from refdist._core.input.transforms import Concatenate, Shard, Take
+from refdist._core.strategies.strategy import StrategyBase
 
 Share = Callable[[Stage], Stage]
 """Keeps a worker's part of the elements of a stage."""

@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 
 from conformance.faults import Plant, fault
-from refdist import nest
-from refdist.data import distributed
-from refdist.data.distributed import Placing, Splitting
-from refdist.data.options import AutoShardPolicy
-from refdist.data.sharding import Cut
-from refdist.data.sources import Generated
-from refdist.data.stage import Stage
-from refdist.data.transforms import Shard
-from refdist.program import Program
-from refdist.strategy import StrategyBase
-from refdist.surface_v1 import MirroredStrategyV1
-from refdist.values import PerReplica
+from refdist._core.base import nest
+from refdist._core.input import distributed_dataset as distributed
+from refdist._core.input.dataset_options import AutoShardPolicy
+from refdist._core.input.distributed_dataset import Placing, Splitting
+from refdist._core.input.sharding import Cut
+from refdist._core.input.sources import Generated
+from refdist._core.input.stage import Stage
+from refdist._core.input.transforms import Shard
+from refdist._core.replicas.values import PerReplica
+from refdist._core.staging.program import Program
+from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.strategies.v1_strategies import MirroredStrategyV1
 
 
 @fault("DATASET-09")

@@ -5,9 +5,9 @@ from typing import Any
 
 import refdist
 from conformance.faults import Plant, fault
-from refdist.device import Device
-from refdist.strategies import mirrored, one_device
-from refdist.tensor import Tensor
+from refdist._core.devices.device import Device
+from refdist._core.devices.tensor import Tensor
+from refdist._core.strategies import mirrored, one_device
 
 
 @fault("DEVICE-01")

@@ -6,14 +6,15 @@ from typing import Any
 
 import refdist
 from conformance.faults import Plant, fault
-from refdist import context, nest
-from refdist.data.distributed import DistributedDataset, DistributedIterator
-from refdist.function import Function
-from refdist.signatures import Identity, Kinds
-from refdist.stage import HOST, STAGE
-from refdist.staged import StagedExtended
-from refdist.strategy import Strategy
-from refdist.values import DistributedValues, select
+from refdist._core.base import nest
+from refdist._core.input.distributed_dataset import DistributedDataset, DistributedIterator
+from refdist._core.replicas import context
+from refdist._core.replicas.values import DistributedValues, select
+from refdist._core.seam.draft import HOST, STAGE
+from refdist._core.staging.function import Function
+from refdist._core.staging.signatures import Identity, Kinds
+from refdist._core.staging.staged_strategy import StagedExtended
+from refdist._core.strategies.strategy import Strategy
 
 
 @fault("FUNC-01")

@@ -6,16 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist import nest, surface_v1
-from refdist.data.dataset import Dataset
-from refdist.data.distributed import Placing
-from refdist.data.sharding import whole_batch
-from refdist.enums import InputReplicationMode
-from refdist.extended import StrategyExtended
-from refdist.input_iterator import InputIterator
-from refdist.options import InputContext
-from refdist.surface_v1 import StrategyV1
-from refdist.values import DistributedValues
+from refdist._core.base import nest
+from refdist._core.base.enums import InputReplicationMode
+from refdist._core.base.options import InputContext
+from refdist._core.input.dataset import Dataset
+from refdist._core.input.distributed_dataset import Placing
+from refdist._core.input.input_iterator import InputIterator
+from refdist._core.input.sharding import whole_batch
+from refdist._core.replicas.values import DistributedValues
+from refdist._core.strategies import v1_strategies as surface_v1
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.v1_strategies import StrategyV1
 
 InputFunction = Callable[[Any], Any]
 """Takes an input context, and returns a dataset."""

@@ -5,15 +5,16 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist import context, nest
-from refdist.enums import VariableAggregation
-from refdist.values import PerReplica
+from refdist._core.base import nest
+from refdist._core.base.enums import VariableAggregation
+from refdist._core.replicas import context
+from refdist._core.replicas.values import PerReplica
 
 
 def hooks(name: str) -> Any:
     """Load Keras, and return a module of its hooks; not before a fault is planted, because Keras need not be installed."""
-    importlib.import_module("refdist.keras_hooks").keras()
-    return importlib.import_module(f"refdist.keras_hooks.{name}")
+    importlib.import_module("refdist._core.keras").keras()
+    return importlib.import_module(f"refdist._core.keras.{name}")
 
 
 @fault("KERAS-01")
@@ -74,7 +75,7 @@ def a_metric_forgets_all_replicas_but_the_first(plant: Plant) -> None:
 
 @fault("KERAS-07")
 def an_estimator_forgets_its_strategy(plant: Plant) -> None:
-    module: Any = importlib.import_module("refdist.estimator")
+    module: Any = importlib.import_module("refdist._core.keras.estimator")
     plant.wrap(module, "RunConfig", lambda original: lambda train_distribute: original())
 
 

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist import context
-from refdist.distributed_variables import CentralVariable
-from refdist.extended import StrategyExtended
-from refdist.strategy import StrategyBase
-from refdist.surface_v1 import StrategyV1
-from refdist.values import DistributedValues
-from refdist.variables import Variable
+from refdist._core.replicas import context
+from refdist._core.replicas.values import DistributedValues
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.strategies.v1_strategies import StrategyV1
+from refdist._core.variables.distributed_variable import CentralVariable
+from refdist._core.variables.variable import Variable
 
 
 @fault("LOCAL-01")

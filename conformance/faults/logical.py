@@ -8,14 +8,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from conformance.faults import Plant, fault
-from refdist import layout, logical
-from refdist.backends import host
-from refdist.extended import StrategyExtended as Extended
-from refdist.stage import STAGE
-from refdist.strategies import tpu
-from refdist.strategies.tpu import ExperimentalTPUStrategy, TPUStrategy
-from refdist.strategy import Strategy
-from refdist.topology import DeviceAssignment
+from refdist._core.backends import host_backend as host
+from refdist._core.devices import logical_layout as layout
+from refdist._core.devices.tpu_topology import DeviceAssignment
+from refdist._core.seam.draft import STAGE
+from refdist._core.strategies import logical_devices as logical
+from refdist._core.strategies import tpu_strategy as tpu
+from refdist._core.strategies.extended import StrategyExtended as Extended
+from refdist._core.strategies.strategy import Strategy
+from refdist._core.strategies.tpu_strategy import ExperimentalTPUStrategy, TPUStrategy
 from refdist.tpu import experimental
 
 

@@ -4,13 +4,18 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist.collectives import CrossDeviceOps, HierarchicalCopyAllReduce, NcclAllReduce, ReductionToOneDevice
+from refdist._core.replicas.values import PerReplica
+from refdist._core.strategies import mirrored
+from refdist._core.strategies.cross_device_ops import (
+    CrossDeviceOps,
+    HierarchicalCopyAllReduce,
+    NcclAllReduce,
+    ReductionToOneDevice,
+)
+from refdist._core.strategies.mirrored import MirroredStrategy
+from refdist._core.strategies.v1_strategies import TPUStrategyV1
+from refdist._core.variables.policies import OnRead, OnWrite
 from refdist.distribute import experimental
-from refdist.policies import OnRead, OnWrite
-from refdist.strategies import mirrored
-from refdist.strategies.mirrored import MirroredStrategy
-from refdist.surface_v1 import TPUStrategyV1
-from refdist.values import PerReplica
 
 
 @fault("MIRROR-01")

@@ -7,14 +7,15 @@ from typing import Any, cast
 import numpy as np
 
 from conformance.faults import Plant, fault
-from refdist import nest
-from refdist.convert import to_array
-from refdist.data import distributed, sources
-from refdist.data.dataset import Dataset
-from refdist.data.distributed import Placing
-from refdist.stage import GRAPH
-from refdist.strategy import Strategy
-from refdist.surface_v1 import CentralStorageStrategyV1, StrategyV1
+from refdist._core.base import nest
+from refdist._core.base.convert import to_array
+from refdist._core.input import distributed_dataset as distributed
+from refdist._core.input import sources
+from refdist._core.input.dataset import Dataset
+from refdist._core.input.distributed_dataset import Placing
+from refdist._core.seam.draft import GRAPH
+from refdist._core.strategies.strategy import Strategy
+from refdist._core.strategies.v1_strategies import CentralStorageStrategyV1, StrategyV1
 
 
 @fault("NUMPY-01")

@@ -6,19 +6,22 @@ from typing import Any
 import numpy as np
 
 from conformance.faults import Plant, fault
-from refdist import context, creation, nest, strategy
-from refdist.backend import host_device
+from refdist._core.base import nest
+from refdist._core.base.enums import VariableAggregation
+from refdist._core.base.options import InputContext, InputOptions
+from refdist._core.devices.device import PLACEMENT, Device, placed
+from refdist._core.input.distributed_dataset import Placing, Splitting
+from refdist._core.input.sharding import whole_batch
+from refdist._core.replicas import context
+from refdist._core.seam.backend import host_device
+from refdist._core.strategies import strategy
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.one_device import OneDeviceStrategy
+from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.strategies.v1_strategies import OneDeviceStrategyV1
+from refdist._core.variables import creation
+from refdist._core.variables.variable import Variable
 from refdist.compat import v1
-from refdist.data.distributed import Placing, Splitting
-from refdist.data.sharding import whole_batch
-from refdist.device import PLACEMENT, Device, placed
-from refdist.enums import VariableAggregation
-from refdist.extended import StrategyExtended
-from refdist.options import InputContext, InputOptions
-from refdist.strategies.one_device import OneDeviceStrategy
-from refdist.strategy import StrategyBase
-from refdist.surface_v1 import OneDeviceStrategyV1
-from refdist.variables import Variable
 
 
 @fault("ONE-01")

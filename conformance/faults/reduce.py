@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-import refdist.strategy
 from conformance.faults import Plant, fault
-from refdist.backend import host_device
-from refdist.backends import host
-from refdist.enums import ReduceOp
-from refdist.extended import StrategyExtended
-from refdist.plan import Placement
-from refdist.strategy import Strategy, StrategyBase
-from refdist.surface_v1 import StrategyV1
-from refdist.values import DistributedValues, PerReplica
+from refdist._core.backends import host_backend as host
+from refdist._core.base.enums import ReduceOp
+from refdist._core.replicas.values import DistributedValues, PerReplica
+from refdist._core.seam.backend import host_device
+from refdist._core.strategies import strategy
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.plan import Placement
+from refdist._core.strategies.strategy import Strategy, StrategyBase
+from refdist._core.strategies.v1_strategies import StrategyV1
 
 
 @fault("REDUCE-01")
@@ -88,7 +88,7 @@ def a_mean_over_examples_forgets_to_divide_by_the_replicas(plant: Plant) -> None
 
         return reduce_axes
 
-    plant.wrap(refdist.strategy, "reduce_axes", wrapper)
+    plant.wrap(strategy, "reduce_axes", wrapper)
 
 
 @fault("REDUCE-08")
@@ -108,7 +108,7 @@ def a_sum_over_examples_leaves_out_what_other_replicas_have_not(plant: Plant) ->
 
         return reduce_axes
 
-    plant.wrap(refdist.strategy, "reduce_axes", wrapper)
+    plant.wrap(strategy, "reduce_axes", wrapper)
 
 
 @fault("REDUCE-10")
@@ -121,7 +121,7 @@ def a_mean_over_examples_is_a_mean_of_means(plant: Plant) -> None:
 
         return reduce_axes
 
-    plant.wrap(refdist.strategy, "reduce_axes", wrapper)
+    plant.wrap(strategy, "reduce_axes", wrapper)
 
 
 @fault("REDUCE-12")
@@ -185,7 +185,7 @@ def a_tensor_from_elsewhere_comes_back_as_it_is(plant: Plant) -> None:
 
         return reduce_axes
 
-    plant.wrap(refdist.strategy, "reduce_axes", wrapper)
+    plant.wrap(strategy, "reduce_axes", wrapper)
 
 
 @fault("REDUCE-23")
@@ -199,7 +199,7 @@ def values_made_by_a_function_are_a_list(plant: Plant) -> None:
 @fault("REDUCE-24")
 def the_axis_is_always_the_first(plant: Plant) -> None:
     plant.wrap(
-        refdist.strategy,
+        strategy,
         "reduce_axes",
         lambda original: lambda extended, op, value, _: original(extended, op, value, 0),
     )

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from conformance.faults import Plant, fault
-from refdist import context, nest
-from refdist.data.distributed import Splitting
-from refdist.enums import ReduceOp
-from refdist.extended import StrategyExtended
-from refdist.strategies import tpu
-from refdist.strategy import StrategyBase
-from refdist.values import DistributedValues
+from refdist._core.base import nest
+from refdist._core.base.enums import ReduceOp
+from refdist._core.input.distributed_dataset import Splitting
+from refdist._core.replicas import context
+from refdist._core.replicas.values import DistributedValues
+from refdist._core.strategies import tpu_strategy as tpu
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.strategy import StrategyBase
 
 
 @fault("REDUCE-11")

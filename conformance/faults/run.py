@@ -5,16 +5,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from conformance.faults import Plant, fault
-from refdist import arguments, distribute, extended, nest
-from refdist.arguments import Arguments
-from refdist.data import distributed
-from refdist.extended import StrategyExtended
-from refdist.plan import Placement
-from refdist.slices import IndexedSlices
-from refdist.staged import Tracing
-from refdist.strategy import Strategy, StrategyBase
-from refdist.surface_v1 import StrategyV1
-from refdist.values import DistributedValues, Mirrored, PerReplica
+from refdist import distribute
+from refdist._core.base import nest
+from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.input import distributed_dataset as distributed
+from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica
+from refdist._core.staging.staged_strategy import Tracing
+from refdist._core.strategies import arguments, extended
+from refdist._core.strategies.arguments import Arguments
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.plan import Placement
+from refdist._core.strategies.strategy import Strategy, StrategyBase
+from refdist._core.strategies.v1_strategies import StrategyV1
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]
 """The positional and the keyword arguments of one replica."""

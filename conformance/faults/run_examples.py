@@ -4,13 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist import context, each_replica, nest
-from refdist.function import Function
-from refdist.stage import STAGE
-from refdist.staged import StagedExtended
-from refdist.strategy import StrategyBase
-from refdist.values import DistributedValues, PerReplica
-from refdist.variables import Variable
+from refdist._core.base import nest
+from refdist._core.replicas import context
+from refdist._core.replicas.values import DistributedValues, PerReplica
+from refdist._core.seam.draft import STAGE
+from refdist._core.staging import replica_programs as each_replica
+from refdist._core.staging.function import Function
+from refdist._core.staging.staged_strategy import StagedExtended
+from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.variables.variable import Variable
 
 
 @fault("RUN-24")

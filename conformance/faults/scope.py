@@ -10,17 +10,18 @@ from typing import Any
 
 import refdist
 from conformance.faults import Plant, fault
-from refdist import context, distribute
+from refdist import distribute
+from refdist._core.replicas import context
+from refdist._core.replicas.context import default_strategy
+from refdist._core.replicas.values import Mirrored
+from refdist._core.strategies import mirrored, multi_worker_mirrored, parameter_server
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.strategy import Scope, StrategyBase
+from refdist._core.variables.distributed_variable import DistributedVariable
+from refdist._core.variables.policies import OnWrite
+from refdist._core.variables.variable import Variable
 from refdist.compat.v1 import distribute as distribute_v1
-from refdist.context import default_strategy
-from refdist.distributed_variables import DistributedVariable
-from refdist.extended import StrategyExtended
-from refdist.plan import Placement, Plan
-from refdist.policies import OnWrite
-from refdist.strategies import mirrored, multi_worker_mirrored, parameter_server
-from refdist.strategy import Scope, StrategyBase
-from refdist.values import Mirrored
-from refdist.variables import Variable
 
 
 @fault("SCOPE-01")

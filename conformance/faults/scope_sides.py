@@ -6,16 +6,19 @@ from typing import Any
 import numpy as np
 
 from conformance.faults import Plant, fault
-from refdist import context, creation, saved_model, train
-from refdist.context import Frame
-from refdist.data.dataset import Dataset
-from refdist.distributed_variables import DistributedVariable
-from refdist.extended import StrategyExtended
-from refdist.function import Function
-from refdist.module import Module
-from refdist.options import InputContext
-from refdist.strategy import StrategyBase
-from refdist.variables import Variable
+from refdist._core.base.options import InputContext
+from refdist._core.input.dataset import Dataset
+from refdist._core.replicas import context
+from refdist._core.replicas.context import Frame
+from refdist._core.saving import checkpoint as train
+from refdist._core.saving import saved_models as saved_model
+from refdist._core.saving.module import Module
+from refdist._core.staging.function import Function
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.variables import creation
+from refdist._core.variables.distributed_variable import DistributedVariable
+from refdist._core.variables.variable import Variable
 
 Named = Callable[[Any], Iterator[tuple[str, Any]]]
 """Finds the variables below an object, with their names."""

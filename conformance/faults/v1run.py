@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from conformance.faults import Plant, fault
-from refdist import nest
-from refdist.context import ReplicaContext
-from refdist.stage import GRAPH
-from refdist.surface_v1 import StrategyV1
-from refdist.values import Mirrored, PerReplica, select
-from refdist.variables import Variable
+from refdist._core.base import nest
+from refdist._core.replicas.context import ReplicaContext
+from refdist._core.replicas.values import Mirrored, PerReplica, select
+from refdist._core.seam.draft import GRAPH
+from refdist._core.strategies.v1_strategies import StrategyV1
+from refdist._core.variables.variable import Variable
 
 Run = Callable[..., Any]
 """The method itself."""

@@ -7,12 +7,13 @@ from typing import Any, cast
 import numpy as np
 
 from conformance.faults import Plant, fault
-from refdist import convert, tensor
-from refdist.extended import StrategyExtended
-from refdist.options import ValueContext
-from refdist.strategy import Strategy
-from refdist.surface_v1 import StrategyV1
-from refdist.values import DistributedValues, Mirrored, PerReplica, regroup
+from refdist._core.base import convert
+from refdist._core.base.options import ValueContext
+from refdist._core.devices import tensor
+from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, regroup
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.strategy import Strategy
+from refdist._core.strategies.v1_strategies import StrategyV1
 
 METHOD = "experimental_distribute_values_from_function"
 

@@ -4,12 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist import context, convert, creation, extended, values
+from refdist._core.base import convert
+from refdist._core.replicas import context, values
+from refdist._core.staging.staged_strategy import Tracing
+from refdist._core.strategies import extended
+from refdist._core.variables import creation
+from refdist._core.variables.distributed_variable import MirroredVariable
+from refdist._core.variables.policies import OnWrite
+from refdist._core.variables.variable import Variable
 from refdist.compat import v1
-from refdist.distributed_variables import MirroredVariable
-from refdist.policies import OnWrite
-from refdist.staged import Tracing
-from refdist.variables import Variable
 
 
 @fault("VAR-01")

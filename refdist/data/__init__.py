@@ -1,9 +1,9 @@
 """`tf.data`: datasets as lazy chains of small stages."""
 
+from refdist._core.input.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
+from refdist._core.input.dataset_options import Options
+from refdist._core.input.readers import TextLineDataset, TFRecordDataset
 from refdist.data import experimental
-from refdist.data.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
-from refdist.data.options import Options
-from refdist.data.readers import TextLineDataset, TFRecordDataset
 
 __all__ = [
     "AUTOTUNE",

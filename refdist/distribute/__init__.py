@@ -5,8 +5,11 @@ replicas compute. See `StrategyExtended` for the words per-replica, mirrored, re
 context, and `Strategy.reduce` for reductions.
 """
 
-from refdist.collectives import CrossDeviceOps, HierarchicalCopyAllReduce, NcclAllReduce, ReductionToOneDevice
-from refdist.context import (
+from refdist._core.base.enums import InputReplicationMode, ReduceOp
+from refdist._core.base.options import InputContext, InputOptions, RunOptions, ValueContext
+from refdist._core.input.distributed_dataset import DistributedDataset, DistributedIterator
+from refdist._core.input.input_iterator import InputIterator
+from refdist._core.replicas.context import (
     ReplicaContext,
     get_replica_context,
     get_strategy,
@@ -14,20 +17,22 @@ from refdist.context import (
     in_cross_replica_context,
     install_default,
 )
-from refdist.data.distributed import DistributedDataset, DistributedIterator
+from refdist._core.replicas.values import DistributedValues
+from refdist._core.strategies.cross_device_ops import (
+    CrossDeviceOps,
+    HierarchicalCopyAllReduce,
+    NcclAllReduce,
+    ReductionToOneDevice,
+)
+from refdist._core.strategies.default_strategy import default_strategy
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.mirrored import MirroredStrategy
+from refdist._core.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
+from refdist._core.strategies.one_device import OneDeviceStrategy
+from refdist._core.strategies.parameter_server import ParameterServerStrategy
+from refdist._core.strategies.strategy import Strategy, experimental_set_strategy
+from refdist._core.strategies.tpu_strategy import TPUStrategy
 from refdist.distribute import cluster_resolver, coordinator, experimental
-from refdist.enums import InputReplicationMode, ReduceOp
-from refdist.extended import StrategyExtended
-from refdist.input_iterator import InputIterator
-from refdist.options import InputContext, InputOptions, RunOptions, ValueContext
-from refdist.strategies.default import default_strategy
-from refdist.strategies.mirrored import MirroredStrategy
-from refdist.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
-from refdist.strategies.one_device import OneDeviceStrategy
-from refdist.strategies.parameter_server import ParameterServerStrategy
-from refdist.strategies.tpu import TPUStrategy
-from refdist.strategy import Strategy, experimental_set_strategy
-from refdist.values import DistributedValues
 
 __all__ = [
     "CrossDeviceOps",

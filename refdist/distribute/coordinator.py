@@ -1,6 +1,6 @@
 """`tf.distribute.coordinator`, and under its older name `tf.distribute.experimental.coordinator`."""
 
-from refdist.coordinator import (
+from refdist._core.coordination.coordinator import (
     ClusterCoordinator,
     PerWorkerValues,
     RemoteValue,

@@ -1,13 +1,13 @@
 """`tf.distribute.experimental`."""
 
-from refdist.distribute import coordinator, partitioners
-from refdist.options import ValueContext
-from refdist.strategies.central_storage import CentralStorageStrategy
-from refdist.strategies.multi_worker_mirrored import (
+from refdist._core.base.options import ValueContext
+from refdist._core.strategies.central_storage import CentralStorageStrategy
+from refdist._core.strategies.multi_worker_mirrored import (
     ExperimentalMultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,
 )
-from refdist.strategies.parameter_server import ParameterServerStrategy
-from refdist.strategies.tpu import ExperimentalTPUStrategy as TPUStrategy
+from refdist._core.strategies.parameter_server import ParameterServerStrategy
+from refdist._core.strategies.tpu_strategy import ExperimentalTPUStrategy as TPUStrategy
+from refdist.distribute import coordinator, partitioners
 
 __all__ = [
     "CentralStorageStrategy",

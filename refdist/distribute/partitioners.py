@@ -1,5 +1,10 @@
 """`tf.distribute.experimental.partitioners`."""
 
-from refdist.sharded import FixedShardsPartitioner, MaxSizePartitioner, MinSizePartitioner, Partitioner
+from refdist._core.variables.sharded_variable import (
+    FixedShardsPartitioner,
+    MaxSizePartitioner,
+    MinSizePartitioner,
+    Partitioner,
+)
 
 __all__ = ["FixedShardsPartitioner", "MaxSizePartitioner", "MinSizePartitioner", "Partitioner"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import refdist as tf
-from refdist.backend import using_backend
+from refdist._core.seam.backend import using_backend
 from tests.modes.differences import Mode, departures
 from tests.modes.numbers import Raises, Undefined, Value
 from tests.modes.oracle import Oracle

@@ -1,10 +1,10 @@
 """`tf.compat.v1`: what v1 programs need around a strategy."""
 
+from refdist._core.input.input_iterator import ConfigProto
+from refdist._core.ops.tensor_functions import py_func
+from refdist._core.replicas.graph import Graph, GraphDef, Session
+from refdist._core.variables.v1_variables import enable_eager_execution, fixed_size_partitioner, get_variable
 from refdist.compat.v1 import distribute
-from refdist.compat.v1.variables import enable_eager_execution, fixed_size_partitioner, get_variable
-from refdist.graph import Graph, GraphDef, Session
-from refdist.input_iterator import ConfigProto
-from refdist.ops import py_func
 
 __all__ = [
     "ConfigProto",

@@ -1,22 +1,27 @@
 """`tf.compat.v1.distribute`: the strategies in their v1 flavor."""
 
-from refdist.collectives import CrossDeviceOps, HierarchicalCopyAllReduce, NcclAllReduce, ReductionToOneDevice
-from refdist.compat.v1.distribute import experimental
-from refdist.context import (
+from refdist._core.base.enums import InputReplicationMode, ReduceOp
+from refdist._core.base.options import InputContext, RunOptions
+from refdist._core.input.input_iterator import InputIterator
+from refdist._core.replicas.context import (
     ReplicaContext,
     get_replica_context,
     get_strategy,
     has_strategy,
     in_cross_replica_context,
 )
-from refdist.enums import InputReplicationMode, ReduceOp
-from refdist.extended import StrategyExtended
-from refdist.input_iterator import InputIterator
-from refdist.options import InputContext, RunOptions
-from refdist.strategy import experimental_set_strategy
-from refdist.surface_v1 import MirroredStrategyV1 as MirroredStrategy
-from refdist.surface_v1 import OneDeviceStrategyV1 as OneDeviceStrategy
-from refdist.surface_v1 import StrategyV1 as Strategy
+from refdist._core.strategies.cross_device_ops import (
+    CrossDeviceOps,
+    HierarchicalCopyAllReduce,
+    NcclAllReduce,
+    ReductionToOneDevice,
+)
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.strategy import experimental_set_strategy
+from refdist._core.strategies.v1_strategies import MirroredStrategyV1 as MirroredStrategy
+from refdist._core.strategies.v1_strategies import OneDeviceStrategyV1 as OneDeviceStrategy
+from refdist._core.strategies.v1_strategies import StrategyV1 as Strategy
+from refdist.compat.v1.distribute import experimental
 
 __all__ = [
     "CrossDeviceOps",

@@ -1,0 +1,1 @@
+"""What implements the documented namespace: one room for each layer, in the order of README.md."""

@@ -1,0 +1,1 @@
+"""The seam, implemented, and the choice of one."""

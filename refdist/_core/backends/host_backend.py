@@ -1,0 +1,142 @@
+"""The smallest backend: numpy arrays that carry a device label. The oracle of the others."""
+
+import contextlib
+import copy
+import functools
+import importlib
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from refdist._core.base.enums import ReduceOp
+from refdist._core.devices.device import Device
+from refdist._core.devices.logical_layout import lay_out, pieces
+from refdist._core.devices.tensor import Tensor, labelled, make, mean_dtype
+from refdist._core.devices.tpu_topology import mesh_shape
+from refdist._core.seam.backend import Tensors, device_counts
+
+_NOWHERE = contextlib.nullcontext()
+
+
+class HostBackend:
+    """Numpy on devices that exist by name only."""
+
+    name = "host"
+    tensor_type: type = Tensor
+    ambient = False
+
+    def __init__(self, **counts: Any) -> None:
+        self._devices = device_counts(**counts)
+        self._mesh = mesh_shape(counts.get("tpus", 0))
+        self.ledger: Any = None  # where the simulator records who got which sample
+
+    def devices(self) -> tuple[Device, ...]:
+        return self._devices
+
+    def on(self, device: Device | None) -> AbstractContextManager[Any]:
+        return _NOWHERE
+
+    def put(self, array: Any, device: Device | None) -> Tensor:
+        value = np.asarray(array)
+        return make(value if _unchangeable(value) else np.array(value, copy=True), device or self._devices[0])
+
+    def get(self, tensor: Tensor) -> np.ndarray[Any, Any]:
+        return np.array(tensor, copy=True)
+
+    def device_of(self, tensor: Tensor) -> Device:
+        return tensor._device or self._devices[0]  # pyright: ignore[reportPrivateUsage]
+
+    def copy(self, tensor: Tensor, device: Device) -> Tensor:
+        # From now on the numbers are shared, so nobody may change them; a copy elsewhere is another label on them.
+        tensor.flags.writeable = False
+        return make(np.asarray(tensor), device)
+
+    def alike(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
+        return _NOWHERE  # where nothing takes time, nobody sees who has computed it
+
+    def step(self, devices: Sequence[Device]) -> AbstractContextManager[Any]:
+        return _NOWHERE
+
+    def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
+        result = mean(self.fold(tensors), len(tensors)) if op is ReduceOp.MEAN else self.fold(tensors)
+        return labelled(result, destinations)
+
+    def gather(self, tensors: Tensors, axis: int, destinations: Sequence[Device]) -> Tensors:
+        result = np.concatenate([np.asarray(tensor) for tensor in tensors], axis=axis)
+        return labelled(result, destinations)
+
+    def tpu_mesh(self) -> np.ndarray[Any, Any]:
+        cores = [device for device in self._devices if device.kind == "TPU"]
+        return np.array(cores, object).reshape(self._mesh if cores else (0,))
+
+    def lay_out(self, tensor: Any, devices: Sequence[Device], partition: Sequence[int] | None) -> Any:
+        # What is being traced has no numbers yet, and lies nowhere.
+        return lay_out(tensor, devices, partition) if isinstance(tensor, Tensor) else tensor
+
+    def pieces(self, tensor: Tensor) -> tuple[tuple[Device, np.ndarray[Any, Any]], ...]:
+        return pieces(tensor, self.device_of(tensor))
+
+    def for_task(self, job: str, task: int, tasks: int) -> "HostBackend":
+        clone = copy.copy(self)
+        # A worker has the devices of one machine; TPU hosts elsewhere are none of it.
+        clone._devices = tuple(device.at(job, task) for device in self._devices if device.job == self._devices[0].job)
+        clone.__dict__.pop("default_strategy", None)
+        return clone
+
+    def connect(self, devices: Sequence[Device]) -> None:
+        self._devices = tuple(dict.fromkeys([*self._devices, *devices]))
+
+    def tracing(self) -> bool:
+        # A replica may use JAX on any backend; where nobody has loaded it, no trace is open.
+        return sys.modules.get("jax") is not None and _jax().tracing()
+
+    def staging(self) -> bool:
+        return sys.modules.get("jax") is not None and _jax().staging()
+
+    def claimed(self, tensor: Tensor) -> Tensor:
+        """Take a tensor that a program has made as one of this backend's own."""
+        return tensor
+
+    def let_go(self, array: Any) -> None:
+        """Take note that tensors are made of what a program has made."""
+
+    def compiler(self, plan: Any) -> Any:
+        return importlib.import_module("refdist._core.compilers.compiler").BatchCompiler(plan)
+
+    def fold(self, tensors: Tensors) -> np.ndarray[Any, Any]:
+        """Add tensors one after the other, each sum rounded to their dtype."""
+        total = np.array(tensors[0], copy=True)
+        for tensor in tensors[1:]:
+            np.add(total, np.asarray(tensor), out=total)
+        return total
+
+
+@functools.cache
+def _jax() -> Any:
+    return importlib.import_module("refdist._core.compilers.jax_traces")
+
+
+def _unchangeable(array: np.ndarray[Any, Any]) -> bool:
+    """Say whether nobody can change an array any more, so that it need not be copied."""
+    if array.flags.writeable:
+        return False
+    base = array.base
+    return base is None or (isinstance(base, np.ndarray) and base.base is None and not base.flags.writeable)
+
+
+def mean(total: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
+    """Divide a sum by a count in the sum's own dtype; integers become float64, and narrow ones float32.
+
+    >>> mean(np.array(7), 2)
+    array(3.5)
+    """
+    if total.dtype.kind in "biu":
+        return np.asarray(np.true_divide(total, count, dtype=mean_dtype(total.dtype)))
+    divisor = np.asarray(count).astype(total.dtype)
+    if total.dtype.itemsize <= 2 and float(divisor) != count:
+        # Narrow floats have no such number: theirs would be another one, or none at all.
+        return np.asarray(np.divide(total.astype(np.float64), count).astype(total.dtype))
+    return np.asarray(np.divide(total, divisor))

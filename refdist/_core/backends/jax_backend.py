@@ -1,0 +1,220 @@
+"""The seam on JAX's devices, one operation at a time."""
+
+import contextlib
+import copy
+import functools
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from refdist._core.base.enums import ReduceOp
+from refdist._core.compilers.jax_traces import staging, tracing
+from refdist._core.compilers.means import averaged
+from refdist._core.compilers.mesh_compiler import MeshCompiler
+from refdist._core.compilers.meshes import constrained, sharding
+from refdist._core.devices.device import Device, resolve
+from refdist._core.devices.tpu_topology import mesh_shape
+from refdist._core.seam.backend import Tensors
+
+_KINDS = {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
+
+
+class JaxBackend:
+    """Tensors are JAX's own arrays, so everything written for JAX works in a replica."""
+
+    name = "jax"
+    tensor_type: type = jax.Array
+    ambient = True
+
+    def __init__(self, cpus: int = 1, **others: Any) -> None:
+        if others:
+            raise TypeError(
+                f"The jax backend was asked for {', '.join(others)}; expected cpus= alone. GPUs and TPUs are found by themselves."
+            )
+        _require_cpus(cpus)
+        found = list(jax.devices("cpu")[:cpus])
+        if jax.default_backend() != "cpu":
+            found += jax.devices()
+        self._real = {Device(f"{_KINDS[d.platform]}:{i}"): d for i, d in _numbered(found)}
+        self._names = {device: name for name, device in self._real.items()}
+        self._groups: set[tuple[Any, ...]] = set()  # the logical devices of replicas whose tensors were laid out
+        self._home: Any = None  # where what nobody places goes; None lets JAX decide
+
+    def devices(self) -> tuple[Device, ...]:
+        return tuple(self._real)
+
+    def _device(self, device: Device) -> Any:
+        return self._real[resolve(device, tuple(self._real))]
+
+    def on(self, device: Device | None) -> AbstractContextManager[Any]:
+        return jax.default_device(self._home if device is None else self._device(device))
+
+    def put(self, array: Any, device: Device | None) -> jax.Array:
+        # JAX may keep using the memory of a numpy array, so it gets one of its own.
+        value = array if isinstance(array, jax.Array) else np.array(array, copy=True)
+        if value.dtype.kind in "OSU":
+            raise TypeError(
+                f"The value {array!r} is text; expected numbers, because JAX has no string arrays. Keep it out of tensors, "
+                f"or use the simulator."
+            )
+        _require_exact(value)
+        # Without a device the array is not committed, so that replicas can use it on theirs.
+        if device is not None:
+            return jax.device_put(value, self._device(device))
+        with jax.default_device(self._home):
+            return jnp.asarray(value)
+
+    def get(self, tensor: jax.Array) -> np.ndarray[Any, Any]:
+        return np.array(tensor, copy=True)
+
+    def device_of(self, tensor: jax.Array) -> Device:
+        devices = tensor.devices()
+        if len(devices) > 1 and (group := tuple(shard.device for shard in tensor.addressable_shards)) in self._groups:
+            return self._names[group[0]]
+        found = [self._names.get(device) for device in devices]
+        if len(found) != 1 or found[0] is None:
+            raise ValueError(
+                f"An array lies on {sorted(map(str, tensor.devices()))}; expected one of the devices of this backend: "
+                f"{', '.join(name.short for name in self._real)}. Bring it to one of them with jax.device_put()."
+            )
+        return found[0]
+
+    def copy(self, tensor: jax.Array, device: Device) -> jax.Array:
+        return jax.device_put(tensor, self._device(device))
+
+    def loosened(self, leaf: Any) -> Any:
+        """The same tensor without a claim to stay where it is, so that it can be used beside tensors of any device."""
+        if not isinstance(leaf, jax.Array) or not leaf.committed or len(leaf.devices()) > 1:
+            return leaf
+        with jax.default_device(next(iter(leaf.devices()))):
+            return jnp.asarray(np.asarray(leaf))
+
+    def alike(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
+        return contextlib.nullcontext()
+
+    def step(self, devices: Sequence[Device]) -> AbstractContextManager[Any]:
+        # What replicas have entered is left here once more: a Ctrl-C can keep one of them from leaving it.
+        return jax.default_device(jax.config.jax_default_device)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
+        # Some of the tensors may be those of other workers, so only the destinations are known to be devices of this one.
+        here = [self.copy(tensor, destinations[0]) for tensor in tensors]
+        result = _mean(here) if op is ReduceOp.MEAN else _sum(here)
+        return [self.copy(result, device) for device in destinations]
+
+    def gather(self, tensors: Tensors, axis: int, destinations: Sequence[Device]) -> Tensors:
+        joined = jnp.concatenate([self.copy(tensor, destinations[0]) for tensor in tensors], axis=axis)
+        return [self.copy(joined, device) for device in destinations]
+
+    def tpu_mesh(self) -> np.ndarray[Any, Any]:
+        cores = [name for name in self._real if name.kind == "TPU"]
+        # Where there is no TPU, the processors of this machine play the cores.
+        cores = cores or [name for name in self._real if name.kind == "CPU"]
+        return np.array(cores, object).reshape(mesh_shape(len(cores)))
+
+    def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
+        if isinstance(tensor, jax.core.Tracer):  # pyright: ignore[reportAttributeAccessIssue]
+            return constrained(tensor, len(devices), partition)
+        if len(devices) == 1:
+            return self.copy(tensor, devices[0])
+        group = tuple(self._device(device) for device in devices)
+        self._groups.add(group)
+        return jax.device_put(tensor, sharding(group, partition))
+
+    def pieces(self, tensor: jax.Array) -> tuple[tuple[Device, np.ndarray[Any, Any]], ...]:
+        return tuple((self._names[shard.device], np.array(shard.data)) for shard in tensor.addressable_shards)
+
+    def for_task(self, job: str, task: int, tasks: int) -> "JaxBackend":
+        own = [(name, device) for name, device in self._real.items() if name.beside(next(iter(self._real)))]
+        share = len(own) // tasks
+        if share == 0:
+            raise ValueError(
+                f"{tasks} workers were to share {len(own)} devices of JAX; expected at least one for each. Ask for more: "
+                f'refdist.use("jax", cpus={tasks}).'
+            )
+        clone = copy.copy(self)
+        real = own[task % tasks * share :][:share]
+        kinds = [name.kind for name, _ in real]
+        names = [Device(f"{kind}:{kinds[:index].count(kind)}").at(job, task) for index, kind in enumerate(kinds)]
+        clone._real = dict(zip(names, (device for _, device in real), strict=True))
+        clone._names = {device: name for name, device in clone._real.items()}
+        clone._home = real[0][1]
+        clone.__dict__.pop("default_strategy", None)
+        return clone
+
+    def connect(self, devices: Sequence[Device]) -> None:
+        own = [name for name in self._real if name.beside(next(iter(self._real)))]
+        for device in devices:
+            # Tasks share the devices of this machine, which keep their own names: an array does not know for whom it lies there.
+            kind = [name for name in own if name.kind == device.kind] or own
+            self._real.setdefault(device, self._real[kind[device.task % len(kind)]])
+
+    def require_exact(self, value: Any) -> None:
+        """Raise where JAX would silently cut a value to 32 bits."""
+        _require_exact(value)
+
+    def real_device(self, device: Device) -> Any:
+        """JAX's own object for a device."""
+        return self._device(device)
+
+    def compiler(self, plan: Any) -> Any:
+        return MeshCompiler(plan)
+
+    def tracing(self) -> bool:
+        return tracing()
+
+    def staging(self) -> bool:
+        return staging()
+
+
+def _require_exact(value: Any) -> None:
+    """Raise where JAX would silently cut a value to 32 bits."""
+    narrow = jax.dtypes.canonicalize_dtype(value.dtype)
+    if narrow == value.dtype or value.dtype.kind not in "iuf" or not value.size:
+        return
+    limits = np.finfo(narrow) if value.dtype.kind == "f" else np.iinfo(narrow)
+    known = value[np.isfinite(value)] if value.dtype.kind == "f" else value
+    if known.size and (known.min() < limits.min or known.max() > limits.max):
+        raise OverflowError(
+            f"A value of dtype {value.dtype} goes from {value.min()} to {value.max()}; expected what fits into {narrow}, because "
+            f"JAX works in 32 bits. Set jax_enable_x64, or JAX_ENABLE_X64=1 outside, to use 64."
+        )
+
+
+@jax.jit
+def _sum(tensors: list[jax.Array]) -> jax.Array:
+    return functools.reduce(jnp.add, tensors)
+
+
+@jax.jit
+def _mean(tensors: list[jax.Array]) -> jax.Array:
+    return averaged(functools.reduce(jnp.add, tensors), len(tensors))
+
+
+def _numbered(devices: Sequence[Any]) -> list[tuple[int, Any]]:
+    counts: dict[str, int] = {}
+    numbered: list[tuple[int, Any]] = []
+    for device in devices:
+        index = counts.get(device.platform, 0)
+        counts[device.platform] = index + 1
+        numbered.append((index, device))
+    return numbered
+
+
+def _require_cpus(cpus: int) -> None:
+    """Ask JAX for so many host devices, which it can give before its first computation only."""
+    if not isinstance(cpus, int) or isinstance(cpus, bool) or cpus < 1:
+        raise ValueError(f"cpus is {cpus!r}; expected an int of at least 1. Give the number of host devices.")
+    with contextlib.suppress(RuntimeError):  # raised when it has started; then it matters how many devices it has
+        asked = jax.config.jax_num_cpu_devices  # pyright: ignore[reportAttributeAccessIssue]
+        jax.config.update("jax_num_cpu_devices", max(cpus, asked))
+    there = len(jax.devices("cpu"))
+    if there < cpus:
+        raise RuntimeError(
+            f"{cpus} host devices were asked of JAX, which has already started with {there}; expected the largest number to be "
+            f'asked for first. Call refdist.use("jax", cpus={cpus}) before JAX computes anything.'
+        )

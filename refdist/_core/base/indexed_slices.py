@@ -1,0 +1,88 @@
+"""Slices of a larger tensor, as sparse updates bring them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from refdist._core.base.convert import cast
+
+
+class IndexedSlices:
+    """Slices of a larger tensor: `values[i]` belongs at `indices[i]` of the first dimension."""
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        self.values, self.indices, self.dense_shape = values, indices, dense_shape
+
+    @classmethod
+    def fitting(cls, verb: str, given: Any, shape: tuple[int, ...], dtype: Any) -> "IndexedSlices":
+        """The same slices as arrays that fit into a variable, or an error."""
+        if not isinstance(given, IndexedSlices) or not verb.startswith("scatter"):
+            raise TypeError(
+                f"{verb}() got a {type(given).__name__}; expected tf.IndexedSlices for scatter_add, scatter_sub and "
+                f"scatter_update, and a tensor for the others. Use the method that fits the value."
+            )
+        if hasattr(given.values, "aval") or hasattr(given.indices, "aval"):
+            return cls._traced(verb, given, shape, dtype)
+        indices, values = np.asarray(given.indices), np.asarray(given.values)
+        if indices.dtype.kind not in "iu":
+            raise TypeError(
+                f"{verb}() got indices of dtype {indices.dtype}; expected integers. Convert them with tf.cast()."
+            )
+        if not shape or indices.ndim != 1 or values.shape != (*indices.shape, *shape[1:]):
+            raise ValueError(
+                f"{verb}() got values of shape {values.shape} for {indices.size} indices; expected "
+                f"{(indices.size, *shape[1:])}, one slice of a variable of shape {shape} for each index. Reshape the values."
+            )
+        if indices.size and not (0 <= indices.min() and indices.max() < shape[0]):
+            raise ValueError(
+                f"{verb}() got indices from {indices.min()} to {indices.max()}; expected 0 to {shape[0] - 1}. Correct them."
+            )
+        return cls(cast(values, np.dtype(dtype), given.values), indices)
+
+    @classmethod
+    def _traced(cls, verb: str, given: "IndexedSlices", shape: tuple[int, ...], dtype: Any) -> "IndexedSlices":
+        """The same for tensors of JAX, whose numbers may not be known yet: they are not looked at."""
+        values, indices = given.values, given.indices
+        expected = (*np.shape(indices), *shape[1:])
+        if not shape or len(np.shape(indices)) != 1 or np.shape(values) != expected or values.dtype != np.dtype(dtype):
+            raise ValueError(
+                f"{verb}() got values of shape {np.shape(values)} and dtype {values.dtype} for {np.shape(indices)} indices; "
+                f"expected {expected} and {dtype}, one slice of a variable of shape {shape} for each index. Convert the values."
+            )
+        if not type(indices).__name__.endswith("Tracer"):
+            known = np.asarray(indices)
+            if known.size and not (0 <= known.min() and known.max() < shape[0]):
+                raise ValueError(
+                    f"{verb}() got indices from {known.min()} to {known.max()}; expected 0 to {shape[0] - 1}. Correct them."
+                )
+        return type(given)(values, indices)
+
+    def inside(self, rows: int) -> Any:
+        """Whether all indices are those of rows: known when a program runs, and None where it need not be asked."""
+        known = not type(self.indices).__name__.endswith("Tracer")
+        return None if known else ((self.indices >= 0) & (self.indices < rows)).all()
+
+    @classmethod
+    def joined(cls, parts: Sequence["IndexedSlices"], share: int = 1) -> "IndexedSlices":
+        """All slices one after the other, each value divided by a count."""
+        values = np.concatenate([np.asarray(part.values) for part in parts])
+        if share > 1:
+            values = (values / share).astype(values.dtype)
+        return cls(values, np.concatenate([np.asarray(part.indices) for part in parts]))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, IndexedSlices)
+            and np.array_equal(self.indices, other.indices)
+            and np.array_equal(self.values, other.values)
+        )
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+
+class Shard(IndexedSlices):
+    """Slices for one shard of a variable: those beyond its end belong to the others, and are dropped."""
+
+    def inside(self, rows: int) -> Any:
+        return None

@@ -1,0 +1,1 @@
+"""Who the workers are, and running them together."""

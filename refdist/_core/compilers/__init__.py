@@ -1,0 +1,1 @@
+"""Programs over all replicas, written with JAX."""

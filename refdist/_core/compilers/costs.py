@@ -1,0 +1,197 @@
+"""What a program asks of a device: operations, bytes, room, and what it exchanges with others."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jax.extend.core import Literal, jaxprs_in_params
+
+from refdist._core.compilers.merging import MEETINGS, plain
+
+_FREE = frozenset(
+    {
+        "broadcast_in_dim",
+        "reshape",
+        "squeeze",
+        "convert_element_type",
+        "copy",
+        "axis_index",
+        "iota",
+        "slice",
+        "dynamic_slice",
+    }
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """Work of one replica, or an exchange of its bytes with all others."""
+
+    kind: str  # "compute", "all_reduce" or "all_gather"
+    flops: float
+    size_bytes: float  # moved from and to memory, or brought to the exchange
+    needs: frozenset[int]  # the exchanges that work needs; the steps that an exchange needs
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """The steps of a program in its own order, and the most room that it takes beside its inputs."""
+
+    steps: tuple[Step, ...]
+    peak_bytes: float
+
+    @property
+    def flops(self) -> float:
+        """All operations of one replica."""
+        return sum(step.flops for step in self.steps)
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether it needs others."""
+        return any(step.kind != "compute" for step in self.steps)
+
+
+@functools.lru_cache(256)
+def cost_of(jaxpr: Any) -> Cost:
+    """Estimate the cost of a program: two operations for each multiplication of a product, one for each other number.
+
+    Bytes are those of products and of the program's own inputs and outputs: a compiler keeps what is between them close.
+    """
+    walk = _Walk()
+    walk.compute(0.0, _bytes(jaxpr.invars), frozenset())
+    for eqn in jaxpr.eqns:
+        walk.take(eqn)
+    walk.compute(0.0, _bytes(jaxpr.outvars), walk.needs(jaxpr.outvars) & walk.exchanges)
+    return Cost(tuple(walk.steps), _peak(jaxpr))
+
+
+def cost_of_call(
+    primitive: Any, inputs: Sequence[Any], outputs: Sequence[Any], params: dict[str, Any]
+) -> tuple[float, float]:
+    """Operations, and bytes read and written, of one operation that is called by itself.
+
+    Args:
+        inputs: their shapes and dtypes; outputs as well.
+    """
+    inner = [cost_of(plain(one)) for one in jaxprs_in_params(params)]
+    moved = _size(inputs) + _size(outputs)
+    if not inner:
+        return _flops(primitive.name, params, inputs, outputs), moved
+    times = params.get("length", 1) if primitive.name == "scan" else 1
+    return times * max(one.flops for one in inner), moved
+
+
+class _Walk:
+    """Makes steps of operations: work goes on in one step until it needs an exchange, or an exchange needs it."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.exchanges: frozenset[int] = frozenset()
+        self._made: dict[Any, int] = {}  # which step makes a variable
+        self._open = -1  # the step of work that goes on
+
+    def needs(self, atoms: Sequence[Any]) -> frozenset[int]:
+        """The steps that make these."""
+        return frozenset(self._made[atom] for atom in atoms if not isinstance(atom, Literal) and atom in self._made)
+
+    def take(self, eqn: Any) -> None:
+        """Add one operation."""
+        name = eqn.primitive.name
+        needed = self.needs(eqn.invars)
+        if name in MEETINGS:
+            kind = "all_gather" if name.startswith("all_gather") else "all_reduce"
+            for atom, made in zip(eqn.invars, eqn.outvars, strict=True):
+                self._exchange(kind, _bytes([atom]), self.needs([atom]))
+                self._made[made] = len(self.steps) - 1
+            return
+        inner = [cost_of(plain(one)) for one in jaxprs_in_params(eqn.params)]
+        if inner:
+            times = int(eqn.params.get("length", 1)) if name == "scan" else 1
+            largest = max(inner, key=lambda one: one.flops)  # of the branches of a condition one is taken
+            self._nested(largest, times, _bytes(eqn.invars) + _bytes(eqn.outvars), needed)
+        else:
+            avals = [atom.aval for atom in eqn.invars], [atom.aval for atom in eqn.outvars]
+            moved = _bytes(eqn.invars) + _bytes(eqn.outvars) if name == "dot_general" else 0.0
+            self.compute(_flops(name, eqn.params, *avals), moved, needed & self.exchanges)
+        self._made.update(dict.fromkeys(eqn.outvars, len(self.steps) - 1))
+
+    def compute(self, flops: float, moved: float, needed: frozenset[int]) -> None:
+        """Add work to the step that goes on, or begin another one where it has to wait."""
+        if self._open >= 0 and needed <= self.steps[self._open].needs:
+            old = self.steps[self._open]
+            more = dataclasses.replace(old, flops=old.flops + flops, size_bytes=old.size_bytes + moved)
+            self.steps[self._open] = more
+            return
+        before = self.steps[self._open].needs if self._open >= 0 else frozenset[int]()
+        self.steps.append(Step("compute", flops, moved, needed | before))
+        self._open = len(self.steps) - 1
+
+    def _exchange(self, kind: str, size: float, needed: frozenset[int]) -> None:
+        self.steps.append(Step(kind, 0.0, size, needed))
+        self.exchanges |= {len(self.steps) - 1}
+        if self._open in needed:
+            self._open = -1  # it begins when the work before it is done, not when all work is
+
+    def _nested(self, inner: Cost, times: int, around: float, needed: frozenset[int]) -> None:
+        """Add the steps of a program in this one, as often as it runs; its inputs and outputs stay close."""
+        if not inner.exchanges:
+            moved = sum(step.size_bytes for step in inner.steps)
+            self.compute(times * inner.flops, times * max(moved - around, 0.0), needed & self.exchanges)
+            return
+        for _ in range(times):
+            first = len(self.steps)
+            for step in inner.steps:
+                own = frozenset(first + index for index in step.needs)
+                self.steps.append(dataclasses.replace(step, needs=own | needed))
+            self.exchanges |= {first + i for i, step in enumerate(inner.steps) if step.kind != "compute"}
+            needed = frozenset({len(self.steps) - 1})
+        self._open = -1
+
+
+def _flops(name: str, params: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> float:
+    if name == "dot_general":
+        (left, _), _ = params["dimension_numbers"]
+        return 2.0 * math.prod(outputs[0].shape) * math.prod(inputs[0].shape[axis] for axis in left)
+    if name == "conv_general_dilated":
+        kernel, channels = inputs[1].shape, params["dimension_numbers"].rhs_spec[0]
+        return 2.0 * math.prod(outputs[0].shape) * math.prod(kernel) / max(kernel[channels], 1)
+    if name in _FREE:
+        return 0.0
+    return float(max((math.prod(one.shape) for one in [*inputs, *outputs]), default=0))
+
+
+def _peak(jaxpr: Any) -> float:
+    """The most bytes that are alive at once, without the inputs: what an operation makes lives until its last use."""
+    last = {atom: place for place, eqn in enumerate(jaxpr.eqns) for atom in eqn.invars if not isinstance(atom, Literal)}
+    last.update({atom: len(jaxpr.eqns) for atom in jaxpr.outvars if not isinstance(atom, Literal)})
+    given = {*jaxpr.invars, *jaxpr.constvars}
+    alive: dict[Any, float] = {}
+    now = most = 0.0
+    for place, eqn in enumerate(jaxpr.eqns):
+        inner = max((cost_of(plain(one)).peak_bytes for one in jaxprs_in_params(eqn.params)), default=0.0)
+        # A compiler makes these where they are used.
+        made = {} if eqn.primitive.name in _FREE else {atom: _bytes([atom]) for atom in eqn.outvars if atom in last}
+        alive.update(made)
+        now += sum(made.values())
+        most = max(most, now, now - sum(made.values()) + inner)
+        for atom in {one for one in eqn.invars if not isinstance(one, Literal)} - given:
+            if last[atom] == place:
+                now -= alive.pop(atom, 0.0)
+    return most
+
+
+def _bytes(atoms: Sequence[Any]) -> float:
+    return _size([atom.aval for atom in atoms if not isinstance(atom, Literal)])
+
+
+def _size(avals: Sequence[Any]) -> float:
+    return float(
+        sum(
+            math.prod(one.shape) * one.dtype.itemsize
+            for one in avals
+            if isinstance(getattr(one, "dtype", None), np.dtype)
+        )
+    )

@@ -1,0 +1,96 @@
+"""The seam while a program is written."""
+
+import contextlib
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from refdist._core.base.enums import ReduceOp
+from refdist._core.devices.device import PLACEMENT, Device
+from refdist._core.seam.backend import Backend, Tensors
+from refdist._core.seam.draft import NeedsWide
+
+
+class TracedBackend:
+    """The seam while a program is written: tensors are tracers, and all of them are the replica's own."""
+
+    name = "staged"
+    tensor_type: type = jax.Array
+    ambient = False
+
+    def __init__(self, real: Backend, lay_out: Callable[..., Any], *, exact: bool) -> None:
+        self._real, self.lay_out, self._exact = real, lay_out, exact
+
+    def devices(self) -> tuple[Device, ...]:
+        return self._real.devices()
+
+    def on(self, device: Device | None) -> AbstractContextManager[Any]:
+        return contextlib.nullcontext()
+
+    def put(self, array: Any, device: Device | None) -> Any:
+        if array.dtype.kind in "OSU":
+            return array  # text takes no part in programs, but may pass through
+        if isinstance(array, jax.Array):
+            return array
+        self.require_room(array)
+        with jax.ensure_compile_time_eval():
+            return jnp.asarray(np.array(array, copy=True))
+
+    def require_room(self, array: Any) -> None:
+        """Raise where 64-bit numbers would be cut to 32."""
+        if jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+            return
+        if self._exact:
+            if array.dtype.itemsize == 8 and array.dtype.kind in "iuf":
+                raise NeedsWide
+        else:
+            self._real.require_exact(np.asarray(array))  # pyright: ignore[reportAttributeAccessIssue]
+
+    def get(self, tensor: jax.Array) -> np.ndarray[Any, Any]:
+        return np.array(tensor, copy=True)  # raises JAX's own error, to which the line is added
+
+    def device_of(self, tensor: jax.Array) -> Device:
+        return PLACEMENT.get() or self._real.devices()[0]
+
+    def copy(self, tensor: jax.Array, device: Device) -> jax.Array:
+        return tensor
+
+    def alike(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
+        return contextlib.nullcontext()
+
+    def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
+        total = functools.reduce(operator.add, tensors)
+        return [total / len(tensors) if op is ReduceOp.MEAN else total] * len(destinations)
+
+    def gather(self, tensors: Tensors, axis: int, destinations: Sequence[Device]) -> Tensors:
+        return [jnp.concatenate(tensors, axis=axis)] * len(destinations)
+
+    def tpu_mesh(self) -> np.ndarray[Any, Any]:
+        return self._real.tpu_mesh()
+
+    def pieces(self, tensor: jax.Array) -> Any:
+        raise TypeError(
+            "logical_pieces() was called in a function; expected a call outside, because nothing lies anywhere before the program "
+            "runs. Return the tensor, and ask there."
+        )
+
+    def compiler(self, plan: Any) -> Any:
+        raise AssertionError("a program is not compiled while another one is traced")
+
+    def for_task(self, job: str, task: int, tasks: int) -> "TracedBackend":
+        raise AssertionError("workers are not made while a program is traced")
+
+    def connect(self, devices: Sequence[Device]) -> None:
+        raise AssertionError("a cluster is not made while a program is traced")
+
+    def tracing(self) -> bool:
+        return False
+
+    def staging(self) -> bool:
+        return False

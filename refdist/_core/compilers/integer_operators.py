@@ -1,0 +1,78 @@
+"""Operators of integers and of indices while a program is written: as they are outside, where JAX has answers of its own.
+
+JAX divides by zero without a word, takes the last row for one beyond the end, and divides integers in 32 bits.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax._src.array import ArrayImpl
+from jax._src.core import ShapedArray, Tracer  # pyright: ignore
+
+from refdist._core.seam.draft import STAGE
+
+_DIVISIONS = ("truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod")
+
+
+def install() -> None:
+    """Let the operators of JAX's arrays follow these rules inside of our programs; elsewhere they stay as they are."""
+    for name in (*_DIVISIONS, "getitem"):
+        prepare = _indexed if name == "getitem" else _divided(name)
+        tracers, constants = f"_{name}", f"__{name}__"
+        setattr(ShapedArray, tracers, staticmethod(_prepared(getattr(ShapedArray, tracers), prepare)))
+        setattr(ArrayImpl, constants, _prepared(getattr(ArrayImpl, constants), prepare))
+
+
+def _prepared(original: Callable[[Any, Any], Any], prepare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def operate(self: Any, other: Any) -> Any:
+        return original(self, other) if STAGE.get() is None else original(*prepare(self, other))
+
+    return operate
+
+
+def _divided(name: str) -> Callable[[Any, Any], tuple[Any, Any]]:
+    divide = _exact if name.endswith("truediv") else _by_zero_refused
+
+    def prepare(self: Any, other: Any) -> tuple[Any, Any]:
+        convert = getattr(other, "__jax_array__", None)  # a variable
+        other = other if convert is None else convert()
+        whole = self.dtype.kind in "iu" and (
+            isinstance(other, int) or getattr(getattr(other, "dtype", None), "kind", "") in "iu"
+        )
+        return divide(self, other, self if name.startswith("r") else other) if whole else (self, other)
+
+    return prepare
+
+
+def _exact(self: Any, other: Any, _: Any) -> tuple[Any, Any]:
+    """Divide integers in 64 bits, and narrow ones in 32, where the numbers of a program are exact."""
+    stage: Any = STAGE.get()
+    if not stage.compiler.exact:
+        return self, other
+    size = max(self.dtype.itemsize, 0 if isinstance(other, int) else other.dtype.itemsize)
+    dtype = np.dtype(np.float32 if size <= 2 else np.float64)
+    stage.require_wide(dtype)
+    return self.astype(dtype), jnp.asarray(other, dtype)
+
+
+def _by_zero_refused(self: Any, other: Any, divisor: Any) -> tuple[Any, Any]:
+    stage: Any = STAGE.get()
+    stage.require(jnp.all(divisor != 0), ZeroDivisionError, "Integers were divided by zero; expected other divisors.")
+    return self, other
+
+
+def _indexed(self: Any, key: Any) -> tuple[Any, Any]:
+    """Let the program say where an index that is known only when it runs is beyond the end."""
+    stage: Any = STAGE.get()
+    for axis, index in enumerate(key if isinstance(key, tuple) else (key,)):
+        if index is None or index is Ellipsis or getattr(index, "dtype", None) == np.dtype(bool):
+            break  # behind these, places and axes are not the same
+        if isinstance(index, Tracer) and index.dtype.kind in "iu" and axis < self.ndim:
+            size = self.shape[axis]
+            text = (
+                f"An index was beyond the {size} elements of axis {axis} of a tensor; expected {-size} to {size - 1}."
+            )
+            stage.require(jnp.all((index >= -size) & (index < size)), IndexError, text)
+    return self, key

@@ -1,0 +1,1 @@
+"""Functions given to the workers of parameter servers."""

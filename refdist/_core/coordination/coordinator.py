@@ -1,0 +1,196 @@
+"""ClusterCoordinator: gives functions to the workers of a parameter server strategy, and collects what they return."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from refdist._core.base import nest
+from refdist._core.base.errors import OutOfRangeError
+from refdist._core.input.dataset import Dataset
+from refdist._core.input.distributed_dataset import DistributedDataset
+from refdist._core.replicas import context
+from refdist._core.seam.backend import host_device
+from refdist._core.staging.function import Function
+from refdist._core.strategies.arguments import require_arguments
+from refdist._core.strategies.parameter_server import ParameterServerStrategy, current_worker
+from refdist._core.variables.variable import current_value
+
+
+class RemoteValue:
+    """What a scheduled function will have returned, or the error that it raised."""
+
+    def __init__(self, strategy: ParameterServerStrategy) -> None:
+        self._strategy = strategy
+        self._result: Any = None
+        self.error: Exception | None = None
+
+    def run(self, fn: Callable[..., Any], args: Any, kwargs: Any, worker: int) -> None:
+        """Let a worker call a function."""
+        backend = self._strategy.extended.backend
+
+        def there(leaf: Any) -> Any:
+            own = leaf.component(worker) if isinstance(leaf, PerWorkerValues) else leaf
+            return backend.copy(own, device) if isinstance(own, backend.tensor_type) else own
+
+        with self._strategy.on_worker(worker) as device:
+            try:
+                self._result = fn(*nest.map_structure(there, tuple(args)), **nest.map_structure(there, dict(kwargs)))
+            except Exception as raised:
+                # A StopIteration that left join() would end a loop of the user's that has nothing to do with it.
+                error = (
+                    OutOfRangeError("A worker's iterator is at its end.") if type(raised) is StopIteration else raised
+                )
+                error.add_note(f"raised in a function that was scheduled on worker {worker}, on {device}")
+                self.error = error
+
+    def get(self) -> Any:
+        """The result, as tensors on the coordinator."""
+        if self.error is not None:
+            raise self.error
+        backend = self._strategy.extended.backend
+        here, tensor = host_device(backend), backend.tensor_type
+        values = nest.map_structure(current_value, self._result)
+        return nest.map_structure(lambda v: backend.copy(v, here) if isinstance(v, tensor) else v, values)
+
+    def fetch(self) -> Any:
+        """The result, as numpy values."""
+        get, tensor = self._strategy.extended.backend.get, self._strategy.extended.backend.tensor_type
+        return nest.map_structure(lambda v: get(v)[()] if isinstance(v, tensor) else v, self.get())
+
+
+class PerWorkerValues:
+    """One value for each worker: a scheduled function gets that of the worker it runs on."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = tuple(values)
+
+    def component(self, worker: int) -> Any:
+        """What one worker gets."""
+        return self._values[worker]
+
+    def __next__(self) -> Any:
+        raise NotImplementedError(
+            "The next element of an iterator of all workers was asked for on the coordinator; expected a scheduled function to do "
+            "so. Pass the iterator to it in args."
+        )
+
+
+class PerWorkerDataset:
+    """A dataset for each worker; iterating over it makes iterators to schedule functions with."""
+
+    def __init__(self, strategy: ParameterServerStrategy, datasets: Sequence[Any]) -> None:
+        self._strategy, self._datasets = strategy, tuple(datasets)
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of an element."""
+        return self._datasets[0].element_spec
+
+    def __iter__(self) -> Any:
+        return PerWorkerValues(_on_each(self._strategy, lambda worker: iter(self._datasets[worker])))
+
+
+class ClusterCoordinator:
+    """Gives functions to workers, in turn, and collects what they return. A strategy has one.
+
+    The workers are played by this process: a function runs when it is scheduled, to its end, and the next one on the next
+    worker. That is one of the orders that asynchronous workers may take, and the same in every run; where another order
+    gives another result, `join()` before relying on it. An error is kept, and raised by the next call of `schedule` or
+    `join`, once; what came before it has run, and nothing after it has.
+    """
+
+    _strategy: ParameterServerStrategy
+    _turn: int
+    _failed: RemoteValue | None
+
+    def __new__(cls, strategy: ParameterServerStrategy) -> "ClusterCoordinator":
+        if not isinstance(strategy, ParameterServerStrategy):
+            raise TypeError(
+                f"ClusterCoordinator() got {strategy!r}; expected a tf.distribute.ParameterServerStrategy, because others have no "
+                f"workers to give functions to. Use strategy.run() with these."
+            )
+        if strategy.coordinator is None:
+            made = strategy.coordinator = super().__new__(cls)
+            made._strategy, made._turn, made._failed = strategy, 0, None
+        return strategy.coordinator
+
+    @property
+    def strategy(self) -> ParameterServerStrategy:
+        """The strategy whose workers these are."""
+        return self._strategy
+
+    def schedule(self, fn: Function, args: Any = None, kwargs: Any = None) -> RemoteValue:
+        """Let the next worker call a tf.function; its arguments are copied there, and per-worker values become its own."""
+        if not isinstance(fn, Function):
+            raise TypeError(
+                f"schedule() got {fn!r}; expected a tf.function, because workers run programs. Decorate it with @tf.function."
+            )
+        self._require_here("schedule()")
+        require_arguments(args or (), kwargs)
+        if any(isinstance(leaf, RemoteValue) for leaf in nest.flatten([*(args or ()), dict(kwargs or {})])):
+            raise ValueError(
+                "schedule() got a RemoteValue as an argument; expected what it stands for. Pass the result of its get()."
+            )
+        self.join()
+        value = RemoteValue(self._strategy)
+        value.run(fn, args or (), kwargs or {}, self._turn % self._strategy.worker_count)
+        self._turn += 1
+        self._failed = value if value.error is not None else None
+        return value
+
+    def join(self) -> None:
+        """Wait for all scheduled functions, or raise the error of one that failed."""
+        self._require_here("join()")
+        failed, self._failed = self._failed, None
+        if failed is not None and failed.error is not None:
+            raise failed.error
+
+    def done(self) -> bool:
+        """Say whether all scheduled functions have ended, or raise the error of one that failed."""
+        self.join()
+        return True
+
+    def fetch(self, val: Any) -> Any:
+        """The results in a nest of remote values, as numpy values; others stay themselves."""
+        return nest.map_structure(lambda leaf: leaf.fetch() if isinstance(leaf, RemoteValue) else leaf, val)
+
+    def create_per_worker_dataset(self, dataset_fn: Any) -> PerWorkerDataset:
+        """Make a dataset on each worker: by calling a function there, or of one that is given; each worker gets all of it."""
+        self._require_here("create_per_worker_dataset()")
+        make = dataset_fn if callable(dataset_fn) else lambda: dataset_fn
+        return PerWorkerDataset(self._strategy, _on_each(self._strategy, lambda worker: _require_dataset(make())))
+
+    def _require_here(self, what: str) -> None:
+        context.require_cross_replica(self._strategy, what)
+        if current_worker() is not None:
+            raise RuntimeError(
+                f"{what} was called in a scheduled function, on worker {current_worker()}; expected the coordinator. Call it "
+                f"outside, with what the function returns."
+            )
+
+
+def experimental_get_current_worker_index() -> int:
+    """The number of the worker that runs the scheduled function, or the function of a dataset, that the code is in."""
+    worker = current_worker()
+    if worker is None:
+        raise RuntimeError(
+            "The worker index was asked for on the coordinator; expected a scheduled function, or the function of a per-worker "
+            "dataset. Ask there."
+        )
+    return worker
+
+
+def _on_each(strategy: ParameterServerStrategy, make: Callable[[int], Any]) -> list[Any]:
+    made: list[Any] = []
+    for worker in range(strategy.worker_count):
+        with strategy.on_worker(worker):
+            made.append(make(worker))
+    return made
+
+
+def _require_dataset(dataset: Any) -> Any:
+    if not isinstance(dataset, (Dataset, DistributedDataset)):
+        raise ValueError(
+            f"create_per_worker_dataset() got a {type(dataset).__name__}; expected a tf.data.Dataset, a distributed one, or a "
+            f"function that returns one. Pass that."
+        )
+    return dataset

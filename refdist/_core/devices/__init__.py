@@ -1,0 +1,1 @@
+"""Devices by name, and tensors that lie on them."""

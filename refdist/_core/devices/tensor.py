@@ -1,0 +1,140 @@
+"""A numpy array that knows its device, cannot be changed, and prints as the pages print it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Never
+
+import numpy as np
+
+from refdist._core.devices.device import PLACEMENT, Device
+
+
+class Tensor(np.ndarray):
+    """An immutable numpy array on a device.
+
+    Numpy functions take it and give tensors back. A result lies on the device of the surrounding
+    `device` scope or replica; where there is none, it stays with its operands.
+    """
+
+    __slots__ = ("_device",)
+    _device: Device | None
+
+    def __array_finalize__(self, source: Any) -> None:
+        self._device = PLACEMENT.get() or getattr(source, "_device", None)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        # Functions such as concatenate and where forget the subclass.
+        result = super().__array_function__(function, types, args, kwargs)
+        return self.like(result) if type(result) is np.ndarray else result
+
+    @property
+    def device(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The full name of the device on which the tensor lies."""
+        return self._device if self._device is not None else Device("CPU:0")
+
+    def like(self, array: np.ndarray[Any, Any]) -> "Tensor":
+        """Label a result of this tensor with the current device, or else with the device of this tensor."""
+        return make(array, PLACEMENT.get() or self.device)
+
+    def numpy(self) -> Any:
+        """Copy the value to an ordinary numpy array, or to a numpy scalar."""
+        return np.array(self, copy=True)[()] if self.ndim == 0 else np.array(self, copy=True)
+
+    def __getitem__(self, key: Any) -> Any:
+        result = super().__getitem__(key)
+        return result if isinstance(result, Tensor) else self.like(np.asarray(result, self.dtype))
+
+    def __setitem__(self, key: Any, value: Any) -> Never:
+        raise TypeError(
+            f"An element of a tensor was assigned (at {key!r}); expected no change, because tensors are immutable. "
+            f"Make a new tensor, or keep the state in a Variable."
+        )
+
+    def __iter__(self) -> Any:
+        if self.ndim == 0:
+            raise TypeError("A scalar tensor was iterated over; expected at least one dimension. Use its value itself.")
+        return (self[index] for index in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={dtype_name(self.dtype)}, numpy={numpy_text(self)}>"
+
+    def __str__(self) -> str:
+        # With commas between the numbers, as on the pages.
+        text = np.array2string(np.asarray(self), separator=", ") if self.ndim else numpy_text(self)
+        return f"tf.Tensor({text}, shape={self.shape}, dtype={dtype_name(self.dtype)})"
+
+    def __format__(self, spec: str) -> str:
+        return format(np.asarray(self)[()], spec) if spec else str(self)
+
+    def __reduce__(self) -> Any:
+        return make, (np.array(self, copy=True), self.device)
+
+
+def _operator(name: str, operation: Callable[[Any, Any], Any]) -> Any:
+    """An operator of tensors: numpy's, but for what it does differently from TensorFlow in silence."""
+    division, by_zero = name.endswith("truediv__"), name.endswith(("floordiv__", "mod__"))
+
+    def operate(self: Tensor, other: Any) -> Any:
+        kind = self.dtype.kind
+        if kind == "V" and isinstance(other, (int, float)):
+            other = self.dtype.type(other)  # a Python number leaves bfloat16 what it is
+        elif kind in "iu":
+            if division and self.dtype.itemsize <= 2:
+                return operation(self.astype(np.float32), other)  # where numpy has float16
+            if by_zero:
+                _require_no_zero(self if name.startswith("__r") else other)
+        return operation(self, other)
+
+    return operate
+
+
+def _require_no_zero(divisor: Any) -> None:
+    array = np.asarray(divisor)
+    if array.dtype.kind in "biu" and not array.all():
+        raise ZeroDivisionError("Integers were divided by zero; expected other divisors.")
+
+
+_NAMES = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()  # noqa: SIM905
+for _name in _NAMES:
+    if _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+        for _side in (f"__{_name}__", f"__r{_name}__"):
+            setattr(Tensor, _side, _operator(_side, getattr(np.ndarray, _side)))
+    # In-place operators make a new tensor: the array may be shared with other replicas.
+    setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"__{_name}__"))
+
+
+def mean_dtype(dtype: Any) -> Any:
+    """The dtype of a mean: that of the numbers, and for integers float64, or float32 for narrow ones."""
+    if dtype.kind not in "biu":
+        return dtype
+    return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)
+
+
+def make(array: np.ndarray[Any, Any], device: Device | str) -> Tensor:
+    """Label an array with a device, and close it for changes through the tensor."""
+    tensor = array.view(Tensor)
+    tensor.flags.writeable = False
+    tensor._device = device if isinstance(device, Device) else Device(device)  # pyright: ignore[reportPrivateUsage]
+    return tensor
+
+
+def labelled(array: np.ndarray[Any, Any], devices: Sequence[Device]) -> list[Tensor]:
+    """Label one array with each of several devices: the numbers are shared, because nobody can change them."""
+    array.flags.writeable = False
+    tensors = [array.view(Tensor) for _ in devices]
+    for tensor, device in zip(tensors, devices, strict=True):
+        tensor._device = device  # pyright: ignore[reportPrivateUsage]
+    return tensors
+
+
+def dtype_name(dtype: Any) -> str:
+    """Name a dtype as the pages do; numpy keeps byte strings in object arrays."""
+    return "string" if np.dtype(dtype).kind == "O" else np.dtype(dtype).name
+
+
+def numpy_text(array: Any) -> str:
+    """Print a value as the pages do inside `numpy=`: bare scalars, `array(...)` for the others."""
+    plain = np.asarray(array)
+    if plain.ndim == 0:
+        return repr(plain.item()) if plain.dtype == object else str(plain[()])
+    text = repr(plain)
+    return f"\n{text}" if "\n" in text else text

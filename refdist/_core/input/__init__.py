@@ -1,0 +1,1 @@
+"""Pipelines of stages, and how their batches come to replicas."""

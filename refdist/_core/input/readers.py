@@ -1,0 +1,204 @@
+"""Datasets that are read from files."""
+
+import gzip
+import io
+import os
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from refdist._core.base.errors import DataLossError
+from refdist._core.input.dataset import Dataset
+from refdist._core.input.mapping import FlatMap
+from refdist._core.input.stage import UNKNOWN_CARDINALITY, Iteration, Stage
+from refdist._core.input.tfrecord import TFRecordOptions, masked_checksum
+from refdist._core.replicas.specs import TensorSpec
+
+_HEADER = struct.Struct("<QI")
+_FOOTER = struct.Struct("<I")
+_DAMAGES = (EOFError, zlib.error, gzip.BadGzipFile)  # of compressed files
+
+
+class Reader(Stage):
+    """Reads files one after the other; nothing is opened before it is wanted."""
+
+    def __init__(
+        self,
+        name: str,
+        files: Sequence[str],
+        compression: str | None,
+        records: Callable[[BinaryIO, str], Iterator[bytes]],
+    ) -> None:
+        super().__init__()
+        self.name, self.files, self._records = name, tuple(files), records
+        self._compression = TFRecordOptions(compression).compression_type
+
+    def spec(self) -> Any:
+        return TensorSpec((), object)
+
+    def each(self, iteration: Iteration) -> Iterator[Any]:
+        for name in self.files:
+            try:
+                with _opened(name, self._compression) as file:
+                    for record in self._records(file, name):
+                        yield np.array(record, dtype=object)
+            except FileNotFoundError as error:
+                raise FileNotFoundError(
+                    f"The file {name!r} does not exist; expected a file to read. Correct its name."
+                ) from error
+            except IsADirectoryError as error:
+                raise IsADirectoryError(
+                    f"{name!r} is a folder; expected a file to read. List its files with tf.data.Dataset.list_files()."
+                ) from error
+            except _DAMAGES as error:
+                raise DataLossError(
+                    f"The file {name!r} is damaged ({error}); expected a complete file compressed with "
+                    f"{self._compression or 'nothing'}. Write it again, or correct compression_type."
+                ) from error
+
+    def cardinality(self) -> int:
+        return UNKNOWN_CARDINALITY
+
+    def sharded(self, count: int, index: int) -> "Reader":
+        """The same for every count-th file only."""
+        copy = self.over()
+        assert isinstance(copy, Reader)
+        copy.files, copy.share = self.files[index::count], f"files of worker {index} of {count}"
+        return copy
+
+
+class TextLineDataset(Dataset):
+    """The lines of one or more text files."""
+
+    def __init__(self, filenames: Any, compression_type: str | None = None, **options: Any) -> None:
+        super().__init__(_reading("TextLineDataset", filenames, compression_type, _lines))
+
+
+class TFRecordDataset(Dataset):
+    """The records of one or more TFRecord files."""
+
+    def __init__(self, filenames: Any, compression_type: str | None = None, **options: Any) -> None:
+        super().__init__(_reading("TFRecordDataset", filenames, compression_type, _records))
+
+
+def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
+    """The lines of a text file, without their ends; carriage returns count for nothing anywhere, as in TensorFlow."""
+    for line in file:
+        yield line.removesuffix(b"\n").replace(b"\r", b"")
+
+
+def _records(file: BinaryIO, name: str) -> Iterator[bytes]:
+    """The records that `tf.io.TFRecordWriter` wrote, each with its checksums verified."""
+    offset = 0
+    while True:
+        try:
+            data = _record(file, name, offset)
+        except _DAMAGES as error:
+            raise _lost(f"the content of {name!r}", offset, str(error)) from error
+        if data is None:
+            return
+        offset += _HEADER.size + len(data) + _FOOTER.size
+        yield data
+
+
+def _record(file: BinaryIO, name: str, offset: int) -> bytes | None:
+    """The next record; None at the end of the file."""
+    header = file.read(_HEADER.size)
+    if not header:
+        return None
+    if len(header) < _HEADER.size:
+        raise _lost(repr(name), offset, "its header is cut off")
+    length, checksum = _HEADER.unpack(header)
+    if masked_checksum(header[:8]) != checksum:
+        raise _lost(repr(name), offset, "the checksum of its length is wrong")
+    data = _exactly(file, length)
+    footer = file.read(_FOOTER.size)
+    if len(data) < length or len(footer) < _FOOTER.size:
+        raise _lost(repr(name), offset, f"of {length} bytes only {len(data)} are there")
+    if masked_checksum(data) != _FOOTER.unpack(footer)[0]:
+        raise _lost(repr(name), offset, "the checksum of its data is wrong")
+    return data
+
+
+def _exactly(file: BinaryIO, length: int) -> bytes:
+    """So many bytes, or what there is: read in pieces, because a damaged length may be larger than any memory."""
+    pieces: list[bytes] = []
+    missing = length
+    while missing and (piece := file.read(min(missing, 1 << 20))):
+        pieces.append(piece)
+        missing -= len(piece)
+    return b"".join(pieces)
+
+
+def _reading(
+    name: str, filenames: Any, compression: str | None, records: Callable[[BinaryIO, str], Iterator[bytes]]
+) -> Stage:
+    if not isinstance(filenames, Dataset):
+        return Reader(name, _names(filenames), compression, records)
+    # Names that are data themselves are read when they are wanted, and can be shared out among workers before that.
+    made = FlatMap(filenames.stage, lambda one: Dataset(Reader(name, _names(one), compression, records)))
+    made.name = name
+    return made
+
+
+def _names(filenames: Any) -> list[str]:
+    if isinstance(filenames, (str, bytes, os.PathLike)):
+        filenames = [filenames]
+    try:
+        values = filenames.ravel().tolist() if isinstance(filenames, np.ndarray) else list(filenames)
+        return [os.fsdecode(value.item() if isinstance(value, np.ndarray) else value) for value in values]
+    except TypeError as error:
+        raise TypeError(
+            f"The files are {filenames!r}; expected a name, a list of names, or a dataset of names. Pass paths or strings."
+        ) from error
+
+
+def _opened(name: str, compression: str) -> Any:
+    file = open(name, "rb")  # noqa: SIM115
+    if compression == "GZIP":
+        with file:
+            if not file.read(1):
+                raise EOFError("it has no bytes, which nothing compressed has")
+        return gzip.open(name, "rb")
+    return file if not compression else io.BufferedReader(_Inflated(file))
+
+
+class _Inflated(io.RawIOBase):
+    """A file that is decompressed while it is read, never more than is wanted."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._inflate = file, zlib.decompressobj()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = b""
+        while not data:
+            if self._inflate.eof:  # another stream may follow
+                rest = self._inflate.unused_data or self._file.read(1 << 16)
+                if not rest:
+                    break
+                self._inflate = zlib.decompressobj()
+                data = self._inflate.decompress(rest, len(buffer))
+                continue
+            piece = self._inflate.unconsumed_tail or self._file.read(1 << 16)
+            if not piece:
+                raise EOFError("the compressed data are cut off")
+            data = self._inflate.decompress(piece, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _lost(where: str, offset: int, why: str) -> DataLossError:
+    return DataLossError(
+        f"The record at byte {offset} of {where} is damaged: {why}; expected a complete record. The records before it were "
+        f"delivered; write the file again, or correct compression_type."
+    )

@@ -1,0 +1,37 @@
+"""Keras 3 on its JAX backend, so hooked that its models train on the replicas of a strategy.
+
+The hooks are in Keras's own places: a variable is held by a `tf.Variable`, a model remembers the strategy that was current when
+it was made, a step of its trainer is one `strategy.run`, and an optimizer sums its gradients over the replicas first.
+"""
+
+import functools
+import importlib
+import importlib.util
+import os
+from typing import Any
+
+os.environ.setdefault("KERAS_BACKEND", "jax")  # Keras reads it when it is imported
+
+
+def opened(name: str) -> Any:
+    """What `tf.keras` and `tf.estimator` are."""
+    return keras() if name == "keras" else importlib.import_module("refdist._core.keras.estimator")
+
+
+@functools.cache
+def keras() -> Any:
+    """Load Keras, put the hooks in place, and return Keras itself."""
+    if importlib.util.find_spec("keras") is None:
+        raise ImportError(
+            "tf.keras was asked for, and Keras is not installed; expected Keras 3. Run pip install 'refdist[keras]'."
+        )
+    module: Any = importlib.import_module("keras")
+    chosen = module.config.backend()
+    if chosen != "jax":
+        raise RuntimeError(
+            f"tf.keras was asked for, and Keras runs on {chosen}; expected its JAX backend, on which strategies compute. Set "
+            f"KERAS_BACKEND=jax before Keras is imported, or leave it unset and use tf.keras."
+        )
+    for name in ("keras_state", "keras_variables", "tracked", "trainer"):
+        importlib.import_module(f"{__name__}.{name}").install()
+    return module

@@ -1,0 +1,188 @@
+"""The steps of a trainer: a global batch is cut into pieces, and each replica takes a step of Keras on its own."""
+
+import contextlib
+import contextvars
+import dataclasses
+import functools
+import importlib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from refdist._core.base import nest
+from refdist._core.base.enums import VariableAggregation
+from refdist._core.keras.keras_batches import cut, joined
+from refdist._core.keras.keras_variables import held, tensor
+from refdist._core.replicas import context
+from refdist._core.replicas.values import DistributedValues, select
+from refdist._core.staging.function import function
+from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.variables.distributed_variable import MirroredVariable
+from refdist._core.variables.variable import Variable
+
+_core: Any = importlib.import_module("keras.src.backend.jax.core")
+
+
+@dataclasses.dataclass
+class Step:
+    """A step that a replica is in the middle of."""
+
+    share: float  # how much of the global batch the replica has
+    gradients: list[Any] | None = None  # where an optimizer leaves them, if it is to be applied after the step
+
+
+STEP: contextvars.ContextVar[Step | None] = contextvars.ContextVar("step", default=None)
+
+
+@contextlib.contextmanager
+def entered(step: Step | None) -> Generator[None]:
+    """Be in a step; with None, out of it."""
+    token = STEP.set(step)
+    try:
+        yield
+    finally:
+        STEP.reset(token)
+
+
+class Steps:
+    """Takes steps of one kind with a model, each as one run on the replicas of its strategy.
+
+    Where all replicas have equally many rows, the step is one program over all of them. Else each has a program of its own, and
+    the optimizer one more; but a step that the user has written, which may need its new weights at once, is taken in Python.
+    """
+
+    def __init__(self, model: Any, kind: str, *, own: bool) -> None:
+        self._model, self._kind = model, kind
+        self._compiles = model.jit_compile and not model.run_eagerly
+        self._even: Callable[..., Any] = function(self._taken, trace_once=True) if self._compiles else self._taken
+        apart = self._compiles and not (own and kind == "train")
+        self._uneven = functools.partial(self._taken, replica_step=self._compiled_step if apart else self._replica_step)
+        self._programs: dict[Any, Any] = {}  # by share, and that of the optimizer
+
+    def __call__(self, state: Any, iterator: Iterator[Any]) -> tuple[Any, Any]:
+        """Take as many steps as one execution has; the state is handed back as it is, because the variables have it."""
+        strategy, outputs = self._model.distribute_strategy, list[Any]()
+        for _, data in zip(range(self._model.steps_per_execution), iterator, strict=False):
+            pieces, shares = cut(strategy, data)
+            output = (self._uneven if isinstance(shares, DistributedValues) else self._even)(pieces, shares)
+            outputs.append(joined(strategy, output, shares) if self._kind == "predict" else output)
+        if not outputs:
+            raise StopIteration
+        if self._kind != "predict" or len(outputs) == 1:
+            return outputs[-1], state
+        return nest.transpose(outputs, np.concatenate, AssertionError), state
+
+    def _taken(self, pieces: Any, shares: Any, replica_step: Callable[..., Any] | None = None) -> Any:
+        strategy = self._model.distribute_strategy
+        outputs = strategy.run(replica_step or self._replica_step, args=(pieces, shares))
+        if self._kind == "predict":
+            return outputs
+        logs = self._model._get_metrics_result_or_logs(outputs)
+        return strategy.reduce("MEAN", logs, axis=None) if logs is outputs else logs
+
+    def _replica_step(self, data: Any, share: float) -> Any:
+        groups = self._variables()
+        old = _values(groups)
+        outputs, new = self._stepped(Step(share), old, nest.map_structure(_tensor, data))
+        write(groups, old, new, share)
+        return outputs
+
+    def _compiled_step(self, data: Any, share: float) -> Any:
+        def step(old: Any, data: Any) -> Any:
+            gradients: list[Any] = []
+            outputs, new = self._stepped(Step(share, gradients), old, data)
+            pairs = [zip(*pair, strict=True) for pair in zip(new, old, strict=True)]
+            return outputs, [[None if value is was else value for value, was in pair] for pair in pairs], gradients
+
+        groups = self._variables()
+        old = _values(groups)
+        program = self._programs.get(share) or self._programs.setdefault(share, _core.jax.jit(step))
+        outputs, changes, gradients = program(old, nest.map_structure(_tensor, data))
+        pairs = [zip(*pair, strict=True) for pair in zip(changes, old, strict=True)]
+        write(groups, old, [[was if value is None else value for value, was in pair] for pair in pairs], share)
+        if gradients:
+            replica = context.get_replica_context()
+            assert replica is not None
+            replica.merge_call(self._apply, args=(_weighed(gradients[0], share),))
+        return outputs
+
+    def _stepped(self, step: Step, old: Any, data: Any) -> Any:
+        with entered(step):
+            outputs, new = getattr(self._model, f"{self._kind}_step")(old, data)
+        return outputs, (old[0], new) if self._kind == "predict" else new
+
+    def _apply(self, strategy: StrategyBase, gradients: list[Any]) -> None:
+        """Let the optimizer change the weights once, for all replicas."""
+        groups = self._variables()
+        pairs = list(zip(gradients, map(held, groups["trainable"]), strict=True))
+        totals = [tensor(select(total, 0)) for total in strategy.extended.batch_reduce_to("SUM", pairs)]
+        optimizer = self._model.optimizer
+        program = self._programs.setdefault("apply", _core.jax.jit(lambda *given: optimizer.stateless_apply(*given)))
+        trainable, slots = ([held(variable) for variable in groups[name]] for name in ("trainable", "optimizer"))
+        new = program([tensor(one) for one in slots], totals, [tensor(one) for one in trainable])
+        for variable, value in zip([*trainable, *slots], [*new[0], *new[1]], strict=True):
+            variable.assign(value)
+
+    def _variables(self) -> dict[str, list[Any]]:
+        """The variables of the model, in the order in which the steps of Keras take their values."""
+        model = self._model
+        groups = {"trainable": model.trainable_variables, "non_trainable": model.non_trainable_variables}
+        if self._kind == "train":
+            groups["optimizer"] = model.optimizer.variables
+        if self._kind != "predict":
+            groups["metrics"] = model.metrics_variables
+        return groups
+
+
+def _values(groups: dict[str, list[Any]]) -> tuple[list[Any], ...]:
+    return tuple([tensor(held(variable)) for variable in group] for group in groups.values())
+
+
+def _tensor(leaf: Any) -> Any:
+    return None if leaf is None else tensor(leaf)
+
+
+def _weighed(tensors: Sequence[Any], share: float) -> list[Any]:
+    """What a replica adds to a sum: nothing, whatever it has computed, if it has no share."""
+    return [_core.jnp.zeros_like(one) for one in tensors] if share == 0 else list(tensors)
+
+
+def summed(tensors: Sequence[Any], share: float) -> list[Any]:
+    """Add up what all replicas have, without those that have no share."""
+    replica = context.get_replica_context()
+    assert replica is not None
+    return [tensor(one) for one in replica.all_reduce("SUM", _weighed(tensors, share))] if tensors else []
+
+
+def write(groups: dict[str, list[Any]], old: Sequence[Any], new: Sequence[Any], share: float) -> None:
+    """Give the variables the values that a step has made of them; where the replicas differ, they become one value."""
+    replica = context.get_replica_context()
+    assert replica is not None
+    alone = replica.num_replicas_in_sync == 1
+    equal: list[tuple[Variable, Any]] = []
+    parts: list[tuple[Variable, Any, Any]] = []  # with what is added to the sum of all parts
+    for name, before, after in zip(groups, old, new, strict=True):
+        for one, was, value in zip(groups[name], before, after, strict=True):
+            variable = held(one)
+            adds = variable.aggregation is VariableAggregation.SUM
+            if value is was:
+                continue
+            if alone or variable.own_copies:
+                if share > 0:
+                    variable.assign(value)
+            elif name in ("trainable", "optimizer") or (variable.dtype.kind in "iub" and not adds):
+                equal.append((variable, value))
+            else:
+                # What a layer keeps track of, such as moving averages, is averaged by the rows that replicas have.
+                parts.append((variable, was, value - was) if adds else (variable, 0, value * share))
+    totals = summed([part for _, _, part in parts], share)
+    equal += [(variable, base + total) for (variable, base, _), total in zip(parts, totals, strict=True)]
+
+    def store(_: StrategyBase, values: list[Any]) -> None:
+        for (variable, _), value in zip(equal, values, strict=True):
+            checked = isinstance(variable, MirroredVariable) and variable.aggregation is VariableAggregation.NONE
+            variable.assign(value if checked else select(value, 0))
+
+    if equal:
+        replica.merge_call(store, args=([value for _, value in equal],))

@@ -1,0 +1,89 @@
+"""The variables of Keras: each is held by a `tf.Variable`, which is what the scope around its creation makes of one."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from refdist._core.base.enums import VariableAggregation, VariableSynchronization
+from refdist._core.replicas import context
+from refdist._core.variables.variable import Variable
+
+_core: Any = importlib.import_module("keras.src.backend.jax.core")
+_state: Any = importlib.import_module("keras.src.backend.common.global_state")
+_stateless: Any = importlib.import_module("keras.src.backend.common.stateless_scope")
+_symbolic: Any = importlib.import_module("keras.src.backend.common.symbolic_scope")
+
+
+def install() -> None:
+    """Let Keras keep the values of its variables in ours."""
+    kind = _core.JaxVariable
+    kind.value = property(_value)
+    kind._direct_assign = _direct_assign
+    kind._initialize_with_initializer = _initialize_with_initializer
+
+
+def tensor(value: Any) -> Any:
+    """An array of JAX, of a tensor or a variable of any backend; with the width that JAX has at present."""
+    return _core.convert_to_tensor(value.read_value() if isinstance(value, Variable) else value)
+
+
+def held(variable: Any) -> Variable:
+    """The variable that holds a variable of Keras."""
+    if not isinstance(variable._value, Variable):
+        _hold(variable, variable._value)  # it is older than the hooks
+    return variable._value
+
+
+def _value(self: Any) -> Any:
+    scope = _stateless.get_stateless_scope()
+    known = None if scope is None else scope.get_current_value(self)
+    if known is not None:
+        return self._maybe_autocast(known)
+    if self._value is None:
+        return self._maybe_autocast(self._initializer(self._shape, dtype=self._dtype))
+    if _symbolic.in_symbolic_scope():
+        return self._maybe_autocast(_core.jnp.zeros(self._shape, self._dtype))  # only its shape is looked at
+    # Keras, layers and replicas compute with tensors. Whoever else asks gets the variable, as from the Keras of TensorFlow.
+    caller = sys._getframe(1).f_globals.get("__name__", "")  # pyright: ignore[reportPrivateUsage]
+    frame = context.current_frame()
+    computing = caller.startswith("keras.") or (frame is not None and frame.replica is not None) or _in_layer()
+    return self._maybe_autocast(tensor(self._value)) if computing else held(self)
+
+
+def _in_layer() -> bool:
+    return _state.get_global_attribute("current_call_ctx") is not None
+
+
+def _initialize_with_initializer(self: Any, initializer: Callable[..., Any]) -> None:
+    # A function, so that a value made inside tf.function is not a part of the program.
+    _hold(self, lambda: self._convert_to_tensor(initializer(self._shape, dtype=self._dtype)))
+
+
+def _direct_assign(self: Any, value: Any) -> None:
+    if getattr(self, "_value", None) is None:
+        _hold(self, value)
+        return
+    variable = held(self)
+    if _one_for_all(variable):
+        # All replicas have added to the same sum, which is to grow by what each has added.
+        variable.assign_add(value - tensor(variable))
+    else:
+        variable.assign(value)
+
+
+def _hold(self: Any, value: Any) -> None:
+    self._value = Variable(
+        value,
+        trainable=self.trainable,
+        name=self.name,
+        synchronization=VariableSynchronization[self.synchronization.upper()],
+        aggregation=VariableAggregation[self.aggregation.upper()],
+    )
+
+
+def _one_for_all(variable: Variable) -> bool:
+    """Say whether replicas sum up in a variable of which there is one copy, under central storage."""
+    replica = context.get_replica_context()
+    several = replica is not None and replica.num_replicas_in_sync > 1
+    return several and variable.synchronization is VariableSynchronization.ON_READ and not variable.own_copies

@@ -1,0 +1,82 @@
+"""What checkpoints find in objects of Keras: the variables that these track, each in its place among the others."""
+
+import functools
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from refdist._core.keras.keras_variables import held
+from refdist._core.saving.module import WAITING, Trackable, Waiting
+from refdist._core.variables.variable import Variable
+
+_core: Any = importlib.import_module("keras.src.backend.jax.core")
+_tracking: Any = importlib.import_module("keras.src.utils.tracking")
+_optimizers: Any = importlib.import_module("keras.src.optimizers.base_optimizer")
+_inputs: Any = importlib.import_module("keras.src.layers.core.input_layer")
+_sequential: Any = importlib.import_module("keras.src.models.sequential")
+_seeds: Any = importlib.import_module("keras.src.random.seed_generator")
+
+
+def install() -> None:
+    """Let variables that come into being later get the values that wait for them."""
+    _tracking.Tracker.add_to_store = _giving(_tracking.Tracker.add_to_store)
+    kind = _core.JaxVariable
+    kind._initialize_with_initializer = _giving_at_last(kind._initialize_with_initializer)
+
+
+def is_trackable(value: Any) -> bool:
+    """Say whether an object of Keras has variables: a layer, model, optimizer, metric, source of random numbers, or a variable."""
+    return hasattr(value, "_tracker") or isinstance(value, (_core.JaxVariable, _seeds.SeedGenerator))
+
+
+def variable(value: Any) -> Variable | None:
+    """The variable that holds a variable of Keras, if this has a value yet."""
+    return held(value) if isinstance(value, _core.JaxVariable) and value._value is not None else None
+
+
+def children(value: Any) -> Iterator[tuple[str, Any]]:
+    """What an object of Keras has, by names that are the same for every object made in the same way."""
+    if isinstance(value, _seeds.SeedGenerator):
+        yield "state", value.state
+    if not hasattr(value, "_tracker"):
+        return
+    for name, (_, store) in value._tracker.config.items():
+        # Some models make a layer for their input when they are built, so it does not count.
+        yield f"_{name}", [one for one in value._layers if not _is_input(one)] if name == "layers" else store
+    for name, child in sorted(vars(value).items()):
+        if isinstance(child, (Variable, Trackable, _optimizers.BaseOptimizer)):
+            yield name, child
+
+
+def room(value: Any) -> dict[str, Any]:
+    """Where an object of Keras keeps what it waits for: in what tracks its variables and layers, to be seen there."""
+    # A sequential model also tracks a model that it makes of its layers; so these cannot be counted there.
+    seen = hasattr(value, "_tracker") and not isinstance(value, _sequential.Sequential)
+    return vars(value._tracker if seen else value)
+
+
+def _giving(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def add_to_store(self: Any, store_name: str, value: Any) -> None:
+        original(self, store_name, value)
+        waiting: Waiting | None = vars(self).get(WAITING)
+        if waiting is not None and not _is_input(value):
+            count = sum(not _is_input(one) for one in self.config[store_name][1])
+            waiting.values.give(value, (*waiting.place, f"_{store_name}", str(count - 1)))
+
+    return add_to_store
+
+
+def _giving_at_last(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def initialize(self: Any, initializer: Callable[..., Any]) -> None:
+        original(self, initializer)
+        waiting: Waiting | None = vars(self).pop(WAITING, None)
+        if waiting is not None:
+            waiting.values.give(self, waiting.place)
+
+    return initialize
+
+
+def _is_input(value: Any) -> bool:
+    return isinstance(value, _inputs.InputLayer)

@@ -1,0 +1,45 @@
+"""Which devices there are."""
+
+from typing import NamedTuple
+
+from refdist._core.devices.device import Device
+from refdist._core.seam.backend import current, host_device
+
+
+class PhysicalDevice(NamedTuple):
+    """A device of the machine."""
+
+    name: str
+    device_type: str
+
+
+class LogicalDevice(PhysicalDevice):
+    """A device as strategies name it."""
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """List the devices of this machine in the backend in use, of one kind where one is given.
+
+    >>> import refdist as tf
+    >>> with tf.using("host", gpus=1):
+    ...     tf.config.list_physical_devices("GPU")
+    [PhysicalDevice(name='/physical_device:GPU:0', device_type='GPU')]
+    """
+    return [
+        PhysicalDevice(f"/physical_device:{device.short}", device.kind)
+        for device in current().devices()
+        if device_type in (None, device.kind) and _local(device)
+    ]
+
+
+def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
+    """List all devices under the names that strategies take."""
+    return [
+        LogicalDevice(f"/device:{device.short}" if _local(device) else str(device), device.kind)
+        for device in current().devices()
+        if device_type in (None, device.kind)
+    ]
+
+
+def _local(device: Device) -> bool:
+    return device.beside(host_device(current()))

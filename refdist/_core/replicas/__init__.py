@@ -1,0 +1,1 @@
+"""Replicas: what one knows of itself, how they meet, and values with a component for each."""

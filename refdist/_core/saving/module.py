@@ -1,0 +1,219 @@
+"""Objects that hold variables under names, so that they can be saved and restored."""
+
+import contextvars
+import importlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from refdist._core.variables.variable import Variable
+
+Place = tuple[Any, ...]  # the names on the way to a variable: strings, unless a dict has other keys
+
+# Where a module keeps what waits for its variables. As it is no identifier, it hides no attribute of anybody's.
+WAITING = "values that wait"
+
+
+class Trackable:
+    """Keeps variables, and what has variables, as attributes; a value restored before they exist waits for them."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        waiting = vars(self).get(WAITING)
+        if isinstance(waiting, Waiting):
+            waiting.values.give(value, (*waiting.place, name))
+
+
+class Module(Trackable):
+    """Keeps variables, and other modules, and knows them all."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = name or type(self).__name__.lower()
+
+    @property
+    def name(self) -> str:
+        """The name given, or that of the class."""
+        return getattr(self, "_name", type(self).__name__.lower())
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables that can be reached from here: those of the module by attribute, then those of the modules in it."""
+        found = {id(one): one for _, one in _walk(self, (), keras=False) if isinstance(one, Variable)}
+        return tuple(shard for variable in found.values() for shard in variable.shards)
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        """Those variables that are trained."""
+        return tuple(variable for variable in self.variables if variable.trainable)
+
+
+class Values:
+    """Saved values by the place of the variable that each is for, until it gets it."""
+
+    def __init__(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        self._arrays: dict[Place, np.ndarray[Any, Any]] = {split(path): array for path, array in arrays.items()}
+        self._above = {place[:length] for place in self._arrays for length in range(len(place))}
+
+    @property
+    def paths(self) -> list[str]:
+        """Of those that still wait."""
+        return sorted(map(joined, self._arrays))
+
+    def give(self, value: Any, place: Place, *, strict: bool = False) -> list[Place]:
+        """Give their values to the variables at and below a place, all or none; for those to come, what is there goes on waiting.
+
+        Returns the places of the variables for which there is none; strictly, each of these must have a path. A variable that has
+        several places takes the first value.
+        """
+        found = list(_walk(value, place, self._above))
+        variables: dict[int, tuple[Place, Variable]] = {}
+        for where, one in found:
+            first = variables.get(id(one))
+            better = first is None or (first[0] not in self._arrays and where in self._arrays)
+            if isinstance(one, Variable) and better:
+                variables[id(one)] = where, one
+        matched = {where: one for where, one in variables.values() if where in self._arrays}
+        for where, one in matched.items():
+            self._require_fitting(where, one)
+        unmatched = [where for where, _ in variables.values() if where not in matched]
+        for where in unmatched if strict else ():
+            joined(where)
+        rooms = [(_room(one), Waiting(self, where)) for where, one in found if not isinstance(one, Variable)]
+        # Outside of replicas and programs, wherever the code is: all copies get the value, once, and nobody has to meet for it.
+        outside = contextvars.Context()
+        if outside.run(_tracing, matched.values()):
+            with ThreadPoolExecutor(1) as executor:  # traces are open in one thread
+                executor.submit(self._assign, matched, rooms).result()
+        else:
+            outside.run(self._assign, matched, rooms)
+        return unmatched
+
+    def _assign(self, matched: dict[Place, Variable], rooms: "list[tuple[dict[str, Any], Waiting]]") -> None:
+        arrays = {where: self._arrays[where] for where in matched}
+        copies = [copy for one in matched.values() for shard in one.shards for copy in shard.all_copies]
+        tensors = [copy.stored for copy in copies]
+        marks = [room.get(WAITING) for room, _ in rooms]
+        try:
+            for where, one in matched.items():
+                one.assign(self._arrays.pop(where))
+            for room, waiting in rooms if self._arrays else ():
+                room[WAITING] = waiting
+        except BaseException:
+            for copy, tensor in zip(copies, tensors, strict=True):
+                copy.store(tensor)
+            for (room, _), mark in zip(rooms, marks, strict=True):
+                room.update({WAITING: mark}) if mark is not None else room.pop(WAITING, None)
+            self._arrays.update(arrays)
+            raise
+
+    def _require_fitting(self, place: Place, variable: Variable) -> None:
+        array = self._arrays[place]
+        if (array.shape, array.dtype) != (tuple(variable.shape), variable.dtype):
+            raise ValueError(
+                f"The checkpoint has {joined(place)!r} as {array.dtype} of shape {array.shape}; expected {variable.dtype} of shape "
+                f"{tuple(variable.shape)}, as the variable has. Restore a checkpoint of the same model. Nothing was restored."
+            )
+
+
+class Waiting(NamedTuple):
+    """What an object that is to have more variables waits for: values, and its place among them."""
+
+    values: Values
+    place: Place
+
+
+def named_variables(root: Any) -> Iterator[tuple[str, Variable]]:
+    """Find the variables below an object, each once, with its path: `layer/kernel`, `layers/0/bias`."""
+    found = {id(one): (place, one) for place, one in reversed(list(_walk(root, ()))) if isinstance(one, Variable)}
+    return ((joined(place), one) for place, one in reversed(found.values()))
+
+
+def is_trackable(value: Any) -> bool:
+    """Say whether the variables in an object can be found."""
+    return isinstance(value, (Variable, Trackable, Mapping, list, tuple)) or _of_keras(value) is not None
+
+
+def joined(place: Place) -> str:
+    """The path under which the variable at a place is saved.
+
+    >>> joined(("layers", "0", "in/out"))
+    'layers/0/in~1out'
+    """
+    for name in place:
+        if not isinstance(name, str):
+            raise ValueError(
+                f"A dict has a variable under the key {name!r}; expected a string, as paths in checkpoints have. Use {str(name)!r}."
+            )
+    return "/".join(name.replace("~", "~0").replace("/", "~1") for name in place)  # as in JSON pointers
+
+
+def split(path: str) -> Place:
+    """The place to which a path leads.
+
+    >>> split("layers/0/in~1out")
+    ('layers', '0', 'in/out')
+    """
+    return tuple(name.replace("~1", "/").replace("~0", "~") for name in path.split("/"))
+
+
+def _walk(root: Any, place: Place, above: Collection[Place] = (), *, keras: bool = True) -> Iterator[tuple[Place, Any]]:
+    """Find the variables at and below an object, and the objects that may get more; in a module, inner modules come last.
+
+    An object that can be reached in several ways is looked into once, and again where its place is above a saved value.
+    """
+    seen: dict[int, Any] = {}  # with the objects, so that no id is used again
+    nest: list[tuple[Place, Any]] = [(place, root)]
+    inner: list[tuple[Place, Any]] = []
+    outer: list[tuple[Place, Any]] = []
+    while nest or inner or outer:
+        if not nest:
+            outer, inner = [*outer, *reversed(inner)], []
+            place, value = outer.pop()
+            yield place, value
+            nest = [((*place, name), child) for name, child in reversed(list(_children(value)))]
+            continue
+        place, value = nest.pop()
+        if isinstance(value, Variable):
+            yield place, value
+        elif id(value) not in seen or place in above:
+            seen[id(value)] = value
+            if isinstance(value, (Mapping, list, tuple)):
+                nest += [((*place, name), child) for name, child in reversed(list(_children(value)))]
+            elif isinstance(value, Trackable):
+                inner.append((place, value))
+            elif keras and (of_keras := _of_keras(value)) is not None:
+                known = of_keras.variable(value)
+                (inner if known is None else nest).append((place, value if known is None else known))
+
+
+def _children(value: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(value, Trackable):
+        return sorted((name, child) for name, child in vars(value).items() if not isinstance(child, Waiting))
+    if isinstance(value, (list, tuple)):
+        return ((str(index), child) for index, child in enumerate(value))
+    if not isinstance(value, Mapping):
+        return _of_keras(value).children(value)
+    try:
+        return [(key, value[key]) for key in sorted(value)]
+    except TypeError:  # keys of several kinds have no order
+        return value.items()
+
+
+def _tracing(variables: Iterable[Variable]) -> bool:
+    return any(one.backend.tracing() for one in variables)
+
+
+def _room(value: Any) -> dict[str, Any]:
+    """Where an object keeps what it waits for."""
+    return vars(value) if isinstance(value, Trackable) else _of_keras(value).room(value)
+
+
+def _of_keras(value: Any) -> Any:
+    """What knows where objects of Keras have their variables, for one that has; Keras is not loaded to find out."""
+    if not any(str(kind.__module__).startswith("keras.") for kind in type(value).__mro__):
+        return None
+    importlib.import_module("refdist._core.keras").keras()  # so that its variables are ours
+    tracked = importlib.import_module("refdist._core.keras.tracked")
+    return tracked if tracked.is_trackable(value) else None

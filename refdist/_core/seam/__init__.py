@@ -1,0 +1,1 @@
+"""What the API asks of a place to compute, as protocols."""

@@ -1,0 +1,1 @@
+"""Functions whose calls are compiled programs."""

@@ -1,0 +1,311 @@
+"""Staged execution: `function` traces a body once for each kind of input, and then runs compiled programs."""
+
+import functools
+import threading
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import optree
+
+from refdist._core.base import nest
+from refdist._core.replicas import context
+from refdist._core.replicas.context import ReplicaContext
+from refdist._core.replicas.values import regroup, select
+from refdist._core.seam.draft import HOST, STAGE, LoopOnHost, NeedsWide
+from refdist._core.staging.program import Program, converted, returned, traced
+from refdist._core.staging.program_cache import Programs
+from refdist._core.staging.replica_draft import OtherStrategy, UnevenReplicas
+from refdist._core.staging.signatures import (
+    Kinds,
+    Parameters,
+    closes_over_tensors,
+    conforming,
+    function_key,
+    mentioned_strategy,
+    quick_key,
+)
+from refdist._core.strategies.arguments import require_arguments, require_callable
+from refdist._core.strategies.strategy import StrategyBase
+
+_MOST_CLOSURES = 4
+_UNKNOWN: Any = object()
+_ACCEPTED = frozenset(
+    {
+        "experimental_implements",
+        "experimental_autograph_options",
+        "experimental_attributes",
+        "experimental_relax_shapes",
+        "experimental_compile",
+        "experimental_follow_type_hints",
+    }
+)
+
+
+def function(
+    func: Callable[..., Any] | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    *,
+    trace_once: bool = False,
+    **others: Any,
+) -> Any:
+    """Make a function run as a compiled program: its body is called to write the program, and not again.
+
+    >>> import refdist as tf
+    >>> @tf.function
+    ... def double(x):
+    ...     print("traced")
+    ...     return x * 2
+    >>> double(tf.constant(3.0))
+    traced
+    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
+    >>> double(tf.constant(4.0))
+    <tf.Tensor: shape=(), dtype=float32, numpy=8.0>
+
+    Args:
+        func: the function; without it, a decorator is returned.
+        input_signature: a nest of TensorSpecs for the positional arguments.
+        autograph: accepted; Python's own control flow happens while the program is written.
+        jit_compile: accepted; every program is compiled.
+        reduce_retracing: accepted; a program is written for each shape.
+        trace_once: write the replicas' part of a program once for all of them, with a symbolic replica number.
+    """
+    unknown = others.keys() - _ACCEPTED
+    if unknown:
+        raise TypeError(f"function() got {', '.join(sorted(unknown))}; expected documented arguments. Leave it out.")
+    if func is None:
+        return functools.partial(function, input_signature=input_signature, trace_once=trace_once)
+    if isinstance(func, Function):
+        return func
+    require_callable(func, "function()")
+    if input_signature is not None and not isinstance(input_signature, (tuple, list)):
+        raise TypeError(
+            f"function() got input_signature={input_signature!r}; expected a list or tuple with a spec for each argument. Write "
+            f"[{input_signature!r}]."
+        )
+    return Function(func, input_signature, trace_once)
+
+
+class ForeignTrace(BaseException):
+    """Says that JAX is tracing something else, of which a program of ours cannot be made apart."""
+
+
+class Function:
+    """A Python function whose calls are compiled programs, one for each kind of input."""
+
+    def __init__(self, python_function: Callable[..., Any], input_signature: Any, trace_once: bool) -> None:
+        functools.update_wrapper(self, python_function)
+        self.python_function = python_function
+        self.input_signature = None if input_signature is None else tuple(input_signature)
+        self._once = trace_once
+        self._parameters = Parameters(python_function)
+        self._programs = Programs(getattr(python_function, "__qualname__", repr(python_function)))
+        self._strategy: StrategyBase | None = None  # the one that the body uses without a scope around the call
+        self._lock = threading.RLock()
+        self._bound: dict[int, Function] = {}
+        self._closures: dict[Any, set[Any]] = {}
+        self._count = 0
+        self._called: set[Any] = set()  # the functions that have had their first call, and so have made their variables
+
+    @context.contained
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = self._arguments(args, kwargs)
+        if context.updating() is not None:
+            # A program knows the whole of a variable, not one of its copies.
+            return self.python_function(*args, **kwargs)
+        if STAGE.get() is not None:
+            return nest.map_structure(returned, self.python_function(*args, **kwargs))
+        frame = context.current_frame()
+        if frame is None or frame.replica is None or frame.strategy.extended.plan.name == "default":
+            return self._run(None, self.python_function, args, kwargs)
+        if frame.strategy.extended.num_replicas == 1:
+            with context.crossed(frame.strategy):
+                return self.run_in_replicas(frame.strategy, self, args, kwargs)
+        return self._meet(frame.replica, args, kwargs)
+
+    def run_in_replicas(self, strategy: StrategyBase, fn: Any, args: Any, kwargs: Any) -> Any:
+        """Do the work of `strategy.run` as one program."""
+        require_callable(fn)
+        require_arguments(args, kwargs)
+        args, kwargs = tuple(args), dict(kwargs or {})
+        if fn is self:
+            args, kwargs = self._arguments(args, kwargs)
+        elif self._always_new(fn):
+            return self._hosted(strategy, fn, args, kwargs)
+        return self._run(strategy, fn, args, kwargs)
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call in one form, however they were written."""
+        if self.input_signature is not None:
+            return conforming(self, args, kwargs)
+        if not kwargs and self._parameters.plain and len(args) >= self._parameters.count:
+            return args, kwargs
+        return self._parameters.placed(args, kwargs)
+
+    def _always_new(self, fn: Callable[..., Any]) -> bool:
+        """Say whether a function comes again and again with other tensors inside, which would be one program each."""
+        code = getattr(getattr(fn, "func", fn), "__code__", None)
+        if code is None or not closes_over_tensors(fn):
+            return False
+        keys = self._closures.setdefault(code, set())
+        if len(keys) <= _MOST_CLOSURES:
+            keys.add(function_key(fn))
+        return len(keys) > _MOST_CLOSURES
+
+    def experimental_get_tracing_count(self) -> int:
+        """How many programs have been written."""
+        return self._count
+
+    def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., str]:
+        """A function that returns the text of the program for these arguments: `stage` is "hlo" or "optimized_hlo"."""
+        args, kwargs = self._arguments(args, kwargs)
+        leaves, program = self._program(None, self.python_function, args, kwargs)
+        if program is None:
+            raise ValueError(
+                f"experimental_get_compiler_ir() was asked of {self!r}, which runs in Python for these arguments; expected one "
+                f"program. Take loops over data, and values of different shapes, out of the function."
+            )
+        return lambda stage="hlo": program.text(leaves, stage)
+
+    def __get__(self, instance: Any, owner: Any = None) -> "Function":
+        """The function as a method of an object, with programs of its own."""
+        if instance is None:
+            return self
+        kept: Any = self._bound if isinstance(instance, type) else getattr(instance, "__dict__", self._bound)
+        key = f"_function_{id(self)}" if kept is not self._bound else id(instance)
+        # A copy of an object brings the method of the original along.
+        if key not in kept or kept[key].python_function.__self__ is not instance:
+            method = types.MethodType(self.python_function, instance)
+            kept[key] = Function(method, self.input_signature, self._once)
+        return kept[key]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Function":
+        return self  # the object that it is copied with makes its own when it needs it
+
+    def _meet(self, replica: ReplicaContext, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Come together with the other replicas, so that one program does what all of them ask for.
+
+        Where they have come with different functions, such as one that each has made around a tensor of its own, each
+        runs its own in Python.
+        """
+
+        def hold(strategy: StrategyBase, payloads: Any) -> list[Any]:
+            keys = [key for key, _ in payloads]
+            if any(key != keys[0] for key in keys):
+                return [_UNKNOWN] * len(payloads)
+            positional, named = regroup([given for _, given in payloads])
+            result = self.run_in_replicas(strategy, self, positional, named)
+            return [select(result, index) for index in range(len(payloads))]
+
+        payload = (function_key(self.python_function), (args, kwargs))
+        answer = replica.meet("a tf.function", nest.shape_of((args, kwargs)), hold, payload)
+        return self._hosted(None, self.python_function, args, kwargs) if answer is _UNKNOWN else answer
+
+    def _run(self, on: StrategyBase | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> Any:
+        try:
+            leaves, program = self._program(on, fn, args, kwargs)
+        except ForeignTrace:
+            if on is not None:
+                context.require_no_trace(on.extended.backend, "run()")
+            return fn(*args, **kwargs)  # somebody else writes a program, of which this is a part
+        return self._hosted(on, fn, args, kwargs) if program is None else program(leaves)
+
+    def _program(
+        self, on: StrategyBase | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+    ) -> tuple[Sequence[Any], Program | None]:
+        """The program for a call, and the values of which it takes some; None where Python has to do the work."""
+        around = on if on is not None else context.get_strategy()
+        place = around.extended  # another one on each worker of a parameter server strategy
+        quick = None if kwargs or (on is not None and fn is not self) else quick_key(args)
+        if quick is not None:
+            program = self._programs.find_quickly((around, place, on is None, quick))
+            if program is not None:
+                return args, program
+        given: Any = (args, kwargs)
+        if kwargs or any(isinstance(arg, (tuple, list, dict)) for arg in args):
+            leaves, shape = optree.tree_flatten(given, none_is_leaf=True)
+        else:
+            leaves, shape = list(args), None
+        kinds = Kinds(leaves)
+        if kinds.traced:
+            raise ForeignTrace
+        if kinds.on_host or around.extended.plan.workers > 1:
+            return leaves, None
+        staged = fn is not self and on is not None
+        key = (around, place, on is None, function_key(fn) if staged else None, shape, kinds.key)
+        program = self._programs.find(key)
+        if program is Programs.missing:
+            program = self._written(on, fn, leaves, shape, kinds, around)
+            # A body may change what it refers to while it is traced; that does not make it another one.
+            again = (*key[:3], function_key(fn), *key[4:]) if staged else key
+            for one in {key, again}:
+                self._programs.keep(one, program, leaves)
+        if quick is not None and program is not None:
+            self._programs.keep_quickly((around, place, on is None, quick), program)
+        return leaves, program
+
+    def _written(
+        self,
+        on: StrategyBase | None,
+        fn: Callable[..., Any],
+        leaves: Any,
+        shape: Any,
+        kinds: Kinds,
+        around: StrategyBase,
+    ) -> "Program | None":
+        """Write a program; None where only Python can do what the body asks for."""
+        if around.extended.backend.tracing():
+            raise ForeignTrace
+        strategy, wide = around, kinds.wide
+        about = None if fn is self or on is None else function_key(fn)
+        assumed = on is None and around.extended.plan.name == "default"
+        if assumed:
+            strategy = self._strategy or mentioned_strategy(fn) or around
+        with self._lock:
+            created = False
+            while strategy.extended.plan.workers == 1:
+                try:
+                    program, made = traced(strategy, on, fn, leaves, shape, kinds, wide=wide, once=self._once)
+                except OtherStrategy as other:
+                    if not assumed:
+                        return None  # two strategies in one function: each run is a program of its own
+                    assumed, strategy = False, other.strategy
+                    self._strategy = strategy
+                    continue
+                except NeedsWide:
+                    wide = True
+                    continue
+                except (LoopOnHost, UnevenReplicas):
+                    return None
+                if not made:
+                    self._count += 1
+                    self._called.add(about)
+                    return program
+                if created or about in self._called:
+                    raise ValueError(
+                        f"The function {fn!r} made the variable {made[0].name!r} when it was traced a second time; expected "
+                        f"variables to be made in the first call only. Make them outside, or only `if not made:` in the first call."
+                    )
+                created = True
+        return None  # the workers of a strategy meet in Python
+
+    def _hosted(self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Run the body in Python; what it runs in replicas is staged where it can be."""
+        token = HOST.set(self)
+        try:
+            body = self.python_function if fn is self else fn
+            if on is None:
+                return converted(body(*args, **kwargs))
+            return on.extended.run(on, _converting(body) if fn is self else body, args, kwargs)
+        finally:
+            HOST.reset(token)
+
+    def __repr__(self) -> str:
+        return f"<refdist.function {getattr(self.python_function, '__qualname__', self.python_function)!s}>"
+
+
+def _converting(body: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: converted(body(*args, **kwargs))

@@ -1,0 +1,79 @@
+"""The programs that a function keeps: of a bounded number, with a word about what makes it write so many."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from refdist._core.staging.program import Program
+
+MOST_KEPT = 64  # a program takes a megabyte or more, and most functions need a handful
+_MISSING: Any = object()
+
+
+class Programs:
+    """The programs of one function by what calls are told apart by; where there are too many, one that is not in use goes."""
+
+    missing = _MISSING
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._kept: dict[Any, Program | None] = {}  # None for what runs in Python
+        self._quick: dict[Any, Program] = {}  # the same for plain tensors, by less
+        self._told = False
+
+    def find(self, key: Any) -> Any:
+        """The program under a key, None where Python has to do the work, or `missing`."""
+        program = self._kept.get(key, _MISSING)
+        if isinstance(program, Program):
+            program.used = True
+        return program
+
+    def find_quickly(self, key: Any) -> Program | None:
+        """The program under a short key, if it was kept under one."""
+        program = self._quick.get(key)
+        if program is not None:
+            program.used = True
+        return program
+
+    def keep(self, key: Any, program: Program | None, leaves: Sequence[Any]) -> None:
+        """Keep a program, and let one go where there are too many: the oldest that was not used since the last time."""
+        self._kept[key] = program
+        if len(self._kept) <= MOST_KEPT:
+            return
+        oldest = next(iter(self._kept))
+        while (gone := self._kept.pop(oldest)) is not None and gone.used:
+            gone.used = False
+            self._kept[oldest] = gone
+            oldest = next(iter(self._kept))
+        self._quick = {key: one for key, one in self._quick.items() if one is not gone}
+        if not self._told:
+            self._told = True
+            self._warn(leaves)
+
+    def keep_quickly(self, key: Any, program: Program) -> None:
+        """Keep a program under a short key, too."""
+        self._quick[key] = program
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def clear(self) -> None:
+        """Keep none."""
+        self._kept.clear()
+        self._quick.clear()
+
+    def _warn(self, leaves: Sequence[Any]) -> None:
+        kinds = ", ".join(_outline(leaf) for leaf in leaves[:4]) + (", ..." if len(leaves) > 4 else "")
+        warnings.warn(
+            f"The function {self._name} was called with more than {MOST_KEPT} kinds of input, the last one {kinds or 'none'}; "
+            f"expected few, because a program is written and compiled for each, and {MOST_KEPT} are kept. Pass tensors of few "
+            f"shapes (pad them, or batch with drop_remainder=True), and tensors in place of Python numbers and new objects.",
+            RuntimeWarning,
+            stacklevel=7,
+        )
+
+
+def _outline(leaf: Any) -> str:
+    spec = getattr(leaf, "spec", None)
+    shape, dtype = spec if isinstance(spec, tuple) else (getattr(leaf, "shape", None), getattr(leaf, "dtype", None))
+    return f"{dtype}[{','.join(map(str, shape))}]" if shape is not None else repr(leaf)[:40]

@@ -1,0 +1,278 @@
+"""A trace of a function: the values that variables have in it, and what stands for the values of all replicas."""
+
+import contextlib
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from refdist._core.replicas.context import current_frame
+from refdist._core.replicas.lockstep import Meeting
+from refdist._core.replicas.values import DistributedValues, PerReplica
+from refdist._core.seam.draft import STAGE, NeedsWide
+from refdist._core.variables.variable import LIVE, Variable
+
+if TYPE_CHECKING:
+    from refdist._core.strategies.strategy import StrategyBase
+
+MOST_TRACES = 64  # beyond this many replicas a body is traced once for all
+
+
+class OtherStrategy(BaseException):
+    """Ends a trace that turns out to be about another strategy than was assumed."""
+
+    def __init__(self, strategy: "StrategyBase") -> None:
+        super().__init__()
+        self.strategy = strategy
+
+
+class UnevenReplicas(BaseException):
+    """Ends a trace in which the replicas have values of different shapes, which one program cannot hold."""
+
+
+class Local(PerReplica):
+    """One tensor that stands for every replica's own."""
+
+    def __init__(self, stage: "Tracing", own: Any) -> None:
+        self._stage, self.own = stage, own
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        if STAGE.get() is not self._stage:
+            raise RuntimeError(
+                "A per-replica value of a function was used after the function had been traced; expected it to be used inside. "
+                "Return it from the function."
+            )
+        return tuple(self._stage.compiler.everyones(self.own))
+
+    def component(self, index: int) -> Any:
+        return self.own
+
+    @property
+    def count(self) -> int:
+        return self._stage.count
+
+
+class Handed:
+    """An argument that the program has no use for, such as text: it can only be handed on."""
+
+    def __init__(self, place: int, leaf: Any) -> None:
+        self.place = place
+        kind: Any = leaf.spec if isinstance(leaf, DistributedValues) else (leaf.shape, leaf.dtype)
+        self.shape, self.dtype = kind
+        self.components = leaf.count if isinstance(leaf, DistributedValues) else None
+
+    def given(self, value: Any) -> Any:
+        """What is handed on, of the argument of a call."""
+        return value
+
+
+class HandedValues(Handed, PerReplica):
+    """The same with a component for each replica of a strategy, which may not be known yet."""
+
+    @property
+    def spec(self) -> Any:
+        return self.shape, self.dtype
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        raise ValueError(
+            f"The components of a per-replica value of {self.components} were asked for in a function; expected tensors, "
+            f"one for each replica of the strategy that takes it. Make the value with the strategy that uses it."
+        )
+
+    def component(self, index: int) -> Any:
+        return self
+
+    @property
+    def count(self) -> int:
+        return self.components or 0
+
+    def alone(self) -> "Handed":
+        """The one component, as the only replica has it."""
+        return HandedAlone(self.place, self)
+
+
+class HandedAlone(Handed):
+    """The one component of such an argument, for the only replica that there is."""
+
+    def given(self, value: Any) -> Any:
+        return value.values[0]
+
+
+def handed(place: int, leaf: Any) -> Handed:
+    """What stands for an argument that is not an input of the program."""
+    return (HandedValues if isinstance(leaf, DistributedValues) else Handed)(place, leaf)
+
+
+class Requirement(NamedTuple):
+    """What has to hold when a program runs; each replica says whether it does."""
+
+    error: type[Exception]
+    text: str
+    run: int  # of the function on replicas, in the order of the program
+    turn: int
+
+
+class Tracing:
+    """One trace of a function: the values that variables have in it, and the strategy that it is about."""
+
+    def __init__(self, compiler: Any, strategy: "StrategyBase", twin: Any, *, once: bool, wide: bool) -> None:
+        self.compiler, self.strategy, self.backend = compiler, strategy, compiler.tracers
+        self.count, self.wide = compiler.count, wide
+        self.once = once or self.count > MOST_TRACES  # one trace for all replicas, with a symbolic number
+        self.values: dict[Any, Any] = {}  # by id of the first copy; and what is to be compared, by what it is
+        self.created: list[Variable] = []
+        self.meetings: list[Meeting] = []
+        self._twin, self._twins = twin, dict[int, Any]()
+        self._state: object = None
+        self._seen_inside: set[int] = set()  # variables read inside transformations of JAX, which may remember them
+        self._contexts = contextlib.ExitStack()
+        self.runs = 0
+        self.turns = 0  # how many requirements and random numbers there are so far, on the path of one replica
+        self.entropy: Any = None  # an input of the program that is another one in each run
+        # Tensors that merge_call has given to all replicas, by id, with where they come from: outside they are one.
+        self._one_for_all: dict[int, tuple[Any, tuple[int, ...]]] = {}
+
+    def extended(self, strategy: "StrategyBase") -> Any:
+        real, about = strategy._extended, self.strategy._extended  # pyright: ignore[reportPrivateUsage]
+        if real is not about and real.plan.name != "default":
+            raise OtherStrategy(strategy)
+        twin = self._twins.get(id(real))
+        if twin is None:
+            twin = self._twins[id(real)] = self._twin(self, real, self.count if real is about else 1)
+            twin.bind(strategy)
+        return twin
+
+    @contextlib.contextmanager
+    def entered(self) -> Generator[None]:
+        """Be in this trace; also in the smaller one of each replica."""
+        before, self._state = self._state, self.compiler.state()
+        token, contexts, self._contexts = STAGE.set(self), self._contexts, contextlib.ExitStack()
+        try:
+            with self._contexts:
+                yield
+        finally:
+            self._contexts = contexts
+            STAGE.reset(token)
+            self._state = before
+
+    def read(self, variable: Variable) -> Any:
+        home = variable.container if variable.container is not None else variable
+        self.require_wide(home.dtype)
+        value = self.values.get(id(home.copies[0]))
+        if value is None:
+            return self._unknown(home)
+        if self.compiler.state() != self._state:
+            self._seen_inside.add(id(home.copies[0]))
+        if home.own_copies and variable is not home.copies[0] and self.count > 1:
+            index = next(i for i, copy in enumerate(home.all_copies) if copy is variable)
+            return self.compiler.everyones(value)[index]
+        return value
+
+    def require_wide(self, dtype: Any) -> None:
+        """Begin the trace again with room for 64 bits, where a dtype needs it and numbers must be exact."""
+        if dtype.itemsize == 8 and dtype.kind in "iuf" and self.compiler.exact and not self.wide:
+            raise NeedsWide
+
+    def _unknown(self, home: Variable) -> Any:
+        if any(home is made for made in self.created):
+            with self._left():  # this trace is thrown away, because the program has to take the variable as an input
+                return self.backend.put(home.copies[0].backend.get(home.copies[0].stored), None)
+        raise ValueError(
+            f"The variable {home.name!r} was used in a function for {self.strategy!r}; expected one whose value a compiled "
+            f"program can take, of the same backend. Make it under the backend of the strategy, and keep text out of it."
+        )
+
+    def write(self, variable: Variable, tensor: Any) -> None:
+        if self.compiler.state() != self._state:
+            raise RuntimeError(
+                f"The variable {variable.name!r} was written inside a transformation of JAX (grad, vmap, scan or jit); expected a "
+                f"write in the function itself. Return the new value from the transformed function, and assign it there."
+            )
+        home = variable.container if variable.container is not None else variable
+        if self._in_replica() and home.distribute_strategy is None:
+            raise RuntimeError(
+                f"The variable {variable.name!r}, made outside of every scope, was written in a replica of a function; expected a "
+                f"variable of the strategy, because one program cannot write it once for each replica. Make it in "
+                f"`with strategy.scope():`."
+            )
+        first = home.all_copies[0]
+        if variable is not first:
+            tensor = self._of_another_copy(home, variable, tensor)
+        if id(first) in self._seen_inside:
+            self._contexts.enter_context(self.compiler.renewed())  # so that no cache of JAX knows the value from before
+        self.values[id(first)] = tensor
+
+    def _of_another_copy(self, home: Variable, variable: Variable, tensor: Any) -> Any:
+        if not home.own_copies:
+            raise RuntimeError(
+                f"One copy of the mirrored variable {home.name!r} was written by itself in a function; expected all of them to be. "
+                f"Write the variable, or use extended.update()."
+            )
+        number = next(index for index, copy in enumerate(home.all_copies) if copy is variable)
+        return self.compiler.where_own(number, tensor, self.values[id(home.all_copies[0])])
+
+    def compare(self, variable: Variable, verb: str, tensor: Any) -> None:
+        """Let the program compare, when it runs, what all replicas write, where it has to be equal."""
+        self.values[(f"{verb}() of {variable.name!r}", self.runs, len(self.meetings))] = tensor
+
+    def remember_one_for_all(self, tensor: Any, place: int) -> None:
+        """Remember that all replicas get this very tensor from the present meeting, at a place of its result."""
+        self._one_for_all[id(tensor)] = tensor, (self.runs, len(self.meetings), place)
+
+    def one_for_all(self, tensor: Any) -> tuple[int, ...] | None:
+        """Where a tensor that all replicas have got comes from; None for every other one."""
+        return self._one_for_all.get(id(tensor), (None, None))[1]
+
+    def require(self, flag: Any, error: type[Exception], text: str) -> None:
+        if self.compiler.state() == self._state:  # what a transformation of JAX finds cannot be taken out of it
+            self.turns += 1
+            self.values[Requirement(error, text, self.runs, self.turns)] = flag
+
+    def draw(self, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
+        self.require_wide(dtype)
+        if self.compiler.state() != self._state and self.compiler.repeating():
+            raise RuntimeError(
+                "Random numbers were drawn inside jit, scan or cond of JAX; expected a call in the function itself, because there "
+                "each turn would get the same ones. Draw them before, or use jax.random with a key of your own."
+            )
+        self.turns += 1
+        return self.compiler.uniform(self.entropy, self.turns, shape, low, high, dtype, each=self._in_replica())
+
+    def _in_replica(self) -> bool:
+        frame = current_frame()
+        return self.count > 1 and frame is not None and frame.replica is not None and frame.strategy is self.strategy
+
+    def require_outside(self, what: str) -> None:
+        """Raise inside a transformation of JAX, of which what replicas do together cannot be a part."""
+        if self.compiler.state() != self._state:
+            raise RuntimeError(
+                f"{what} was called inside a transformation of JAX (grad, vmap, scan or jit); expected a call in the function "
+                f"itself. Transform inside the replicas' function, or outside of the tf.function."
+            )
+
+    def create(self, make: Callable[..., Any], kwargs: dict[str, Any]) -> Variable:
+        if self.compiler.traced(kwargs.get("initial_value")):
+            raise ValueError(
+                f"Variable() got the initial value {kwargs['initial_value']!r} in a function; expected one that is known before "
+                f"the program runs, because the variable is made only once. Pass numbers, arrays, or a function that makes them."
+            )
+        with self._left():
+            made = make(**kwargs)
+        if isinstance(made, Variable):
+            new = [one for one in made.shards if id(one) not in LIVE]
+            self.created += [one for one in new if not any(one is other for other in self.created)]
+        return made
+
+    @contextlib.contextmanager
+    def _left(self) -> Generator[None]:
+        """Be outside of the trace for a while."""
+        token = STAGE.set(None)
+        try:
+            with self.compiler.outside():
+                yield
+        finally:
+            STAGE.reset(token)
+
+    def per_replica(self, own: Any) -> Any:
+        """A tensor of the replica, as code outside of the replicas sees it."""
+        return own if self.count == 1 else Local(self, own)

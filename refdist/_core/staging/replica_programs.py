@@ -1,0 +1,137 @@
+"""One program of what each replica's function does when it is traced by itself."""
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from refdist._core.base import nest
+from refdist._core.replicas.lockstep import Meeting, require_same
+from refdist._core.replicas.values import regroup, shapes_differ
+from refdist._core.staging.replica_draft import Local, Requirement, Tracing, UnevenReplicas
+from refdist._core.variables.policies import require_meant
+
+if TYPE_CHECKING:
+    from refdist._core.staging.staged_strategy import StagedExtended
+    from refdist._core.strategies.strategy import StrategyBase
+
+
+class EachReplica:
+    """Traces the function of each replica by itself, and makes one program of them."""
+
+    def __init__(self, extended: "StagedExtended", strategy: "StrategyBase", fn: Any, given: Any, count: int) -> None:
+        self._stage = extended.stage
+        self._extended, self._strategy, self._fn, self._given, self._count = extended, strategy, fn, given, count
+        self._results: list[Any] = []  # by replica
+        self._written: list[dict[Any, Any]] = []
+        self._logs: list[list[Meeting]] = []
+        self._turns: list[int] = []
+        self._places: list[dict[int, int]] = []  # where in its program's outputs a tensor is, by id
+
+    def merged(self) -> Any:
+        """What the replicas return, as code outside of them sees it; what they write is written."""
+        compiler = self._stage.compiler
+        programs = [compiler.replica(functools.partial(self._traced, r), r) for r in range(self._count)]
+        self._stage.turns = max(self._turns)
+        self._compare_meetings()
+        columns: list[list[Any]] = []
+        # What a replica was given, or has read from a variable, is its own, also where it has no other name than the others' own.
+        own = {id(leaf) for leaf in [*nest.flatten(self._given), *self._stage.values.values()]}
+
+        def slot(leaves: list[Any]) -> Any:
+            same = all(leaf is leaves[0] for leaf in leaves)
+            if same and id(leaves[0]) in own and isinstance(leaves[0], self._stage.backend.tensor_type):
+                return Local(self._stage, leaves[0])
+            if same or not any(isinstance(leaf, self._stage.backend.tensor_type) for leaf in leaves):
+                return regroup([[leaf] for leaf in leaves])[0]
+            if any(leaf is None or isinstance(leaf, (str, bytes)) for leaf in leaves):
+                raise ValueError(
+                    f"The replicas returned {leaves[0]!r} and {next(x for x in leaves if type(x) is not type(leaves[0]))!r} in one "
+                    f"place; expected a tensor from all of them, or from none. Return one kind of value."
+                )
+            columns.append(leaves)
+            origins = {self._stage.one_for_all(leaf) for leaf in leaves}
+            return _Slot(len(columns) - 1, own=origins == {None} or len(origins) > 1)
+
+        structure = nest.transpose(self._results, slot, lambda: shapes_differ(self._results))
+        keys = list(dict.fromkeys(key for written in self._written for key in written))
+        columns += [self._written_to(key) for key in keys]
+        outs = compiler.merge(programs, [self._located(column) for column in columns])
+        for key, value in zip(keys, outs[len(outs) - len(keys) :], strict=True):
+            self._stage.values[key] = value
+        return nest.map_structure(
+            lambda leaf: leaf.seen(self._stage, outs) if isinstance(leaf, _Slot) else leaf, structure
+        )
+
+    def _traced(self, number: int) -> list[Any]:
+        stage = self._stage
+        before, log, turns = stage.values, stage.meetings, stage.turns
+        stage.values, stage.meetings = dict(before), []
+        try:
+            with stage.entered():
+                result = self._extended.body(self._strategy, self._fn, self._given, number)
+            written = {key: value for key, value in stage.values.items() if before.get(key) is not value}
+            self._logs.append(stage.meetings)
+            self._turns.append(stage.turns)
+        except Exception as error:
+            error.add_note(f"raised in replica {number} of {self._count}, while its function was traced")
+            raise
+        finally:
+            stage.values, stage.meetings, stage.turns = before, log, turns
+        self._results.append(result)
+        self._written.append(written)
+        tensors = [leaf for leaf in nest.flatten(result) if isinstance(leaf, stage.backend.tensor_type)]
+        outputs = [*tensors, *written.values()]
+        self._places.append({id(tensor): place for place, tensor in enumerate(outputs)})
+        return outputs
+
+    def _written_to(self, key: Any) -> list[Any]:
+        """What each replica has written to a variable; who has not leaves it as it was, and requires nothing."""
+        before = True if isinstance(key, Requirement) else self._stage.values.get(key)
+        if before is None:  # a variable made in this trace, which will be thrown away
+            before = next(written[key] for written in self._written if key in written)
+        return [written.get(key, before) for written in self._written]
+
+    def _located(self, column: Sequence[Any]) -> list[Any]:
+        """Where each replica's program has a value: a place among its outputs, or the value itself."""
+        tensors = [self._extended.tensor(value, None) for value in column]
+        if len({(tensor.shape, tensor.dtype) for tensor in tensors}) > 1:
+            raise UnevenReplicas
+        return [places.get(id(tensor), tensor) for places, tensor in zip(self._places, tensors, strict=True)]
+
+    def _compare_meetings(self) -> None:
+        """Raise unless all replicas have met in the same way."""
+        devices = self._extended.real_devices
+        for turn in range(max(map(len, self._logs))):
+            met = {number: log[turn] for number, log in enumerate(self._logs) if turn < len(log)}
+            require_same(met, self._count, lambda r: f"replica {r} of {self._count}, on {devices[r].short}", "replica")
+            self._require_same_numbers(met)
+            require_meant(
+                [meeting.details for meeting in met.values()],
+                [meeting.payload for meeting in met.values()],
+                met[0].kind,
+            )
+
+    def _require_same_numbers(self, met: dict[int, Meeting]) -> None:
+        """Raise where Python values given to merge_call differ: a trace knows those of its own replica only."""
+        if met[0].kind != "merge_call":
+            return
+        plain = [[leaf for leaf in nest.flatten(m.payload[1:]) if isinstance(leaf, _PYTHON)] for m in met.values()]
+        if any(one != plain[0] for one in plain):
+            raise ValueError(
+                f"The replicas gave different Python values to merge_call in a function: {plain[0]} and "
+                f"{next(one for one in plain if one != plain[0])}; expected tensors where they differ. Pass tf.constant(...)."
+            )
+
+
+_PYTHON = (bool, int, float, complex, str, bytes)
+
+
+class _Slot:
+    """Where a tensor of all replicas goes in a nest of results."""
+
+    def __init__(self, index: int, *, own: bool) -> None:
+        self._index, self._own = index, own
+
+    def seen(self, stage: Tracing, outs: Sequence[Any]) -> Any:
+        """The tensor as code outside of the replicas sees it: one for each replica, unless all have got the very same."""
+        return Local(stage, outs[self._index]) if self._own else outs[self._index]

@@ -1,0 +1,242 @@
+"""Strategies as a trace sees them: one replica that stands for all, and meetings that become steps of its program."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from refdist._core.base import nest
+from refdist._core.base.call_sites import call_site
+from refdist._core.base.enums import ReduceOp, VariableAggregation
+from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.devices.tensor import mean_dtype
+from refdist._core.replicas import context
+from refdist._core.replicas.context import Frame, ReplicaContext, crossed, entered_replica
+from refdist._core.replicas.lockstep import Meeting
+from refdist._core.replicas.values import DistributedValues, PerReplica, regroup, select
+from refdist._core.staging.replica_draft import HandedValues, Local, Tracing, UnevenReplicas
+from refdist._core.staging.replica_programs import EachReplica
+from refdist._core.strategies.cross_device_ops import require_joinable, require_numbers
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.variables.distributed_variable import DistributedVariable
+from refdist._core.variables.policies import REDUCTIONS, Target, require_combinable, require_meant
+from refdist._core.variables.variable import Variable, current_value
+
+if TYPE_CHECKING:
+    from refdist._core.strategies.strategy import StrategyBase
+
+
+class StagedContext(ReplicaContext):
+    """A replica in a trace: it meets the others in the program, not in Python."""
+
+    __slots__ = ("_stage",)
+
+    def __init__(self, stage: Tracing, strategy: "StrategyBase", number: Any) -> None:
+        self._stage, self._strategy, self._replica_id = stage, strategy, number
+        self._extended = stage.extended(strategy)
+        self.local_index = 0
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        number = self._replica_id
+        return (self._extended.worker_devices[number if isinstance(number, int) else 0],)
+
+    def meet(self, kind: str, details: Any, hold: Callable[..., Sequence[Any]], payload: Any) -> Any:
+        self._stage.meetings.append(Meeting(kind, details, hold, self._strategy, payload, call_site(3)))
+        with crossed(self._strategy):
+            return hold(self._strategy, [payload])[0]
+
+    def _merge(self, strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:  # pyright: ignore
+        function, args, kwargs = payloads[0]
+
+        def seen(leaf: Any) -> Any:
+            return self._stage.per_replica(leaf) if isinstance(leaf, self._stage.backend.tensor_type) else leaf
+
+        result = function(strategy, *nest.map_structure(seen, list(args)), **nest.map_structure(seen, kwargs))
+        for place, leaf in enumerate(nest.flatten(result)):
+            if isinstance(leaf, self._stage.backend.tensor_type):
+                self._stage.remember_one_for_all(leaf, place)
+        return [nest.map_structure(self._mine, result)]
+
+    def _mine(self, leaf: Any) -> Any:
+        if not isinstance(leaf, DistributedValues) or isinstance(leaf, Variable):
+            return leaf
+        extended: Any = self._extended
+        return extended.own_of(leaf)
+
+
+class StagedExtended(StrategyExtended):
+    """The verbs of a strategy in a trace: what a replica has stands for what all have."""
+
+    def __init__(self, stage: Tracing, real: StrategyExtended, count: int) -> None:
+        plan = real.plan
+        super().__init__(
+            dataclasses.replace(plan, backend=stage.backend, devices=plan.devices[:1], homes=plan.homes[:1], workers=1)
+        )
+        self._real, self.stage, self._count = real, stage, count
+        self.real_devices = plan.devices
+
+    def run(self, strategy: "StrategyBase", fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        stage = self.stage
+        stage.require_outside("strategy.run()")
+        stage.runs += 1
+        given = (tuple(args), dict(kwargs or {}))
+        once = stage.once or self._count == 1
+        local = nest.map_structure(lambda leaf: self._localised(leaf, once), given)
+        token = context.CREATIONS.set({})
+        try:
+            if not once:
+                return EachReplica(self, strategy, fn, local, self._count).merged()
+            number = 0 if self._count == 1 else stage.compiler.index()
+            result = self._body(strategy, fn, local, number)
+            return nest.map_structure(lambda leaf: leaf if stage.one_for_all(leaf) else self._seen(leaf), result)
+        finally:
+            context.CREATIONS.reset(token)
+
+    def _body(self, strategy: "StrategyBase", fn: Callable[..., Any], given: Any, number: Any) -> Any:
+        frame = Frame(strategy, StagedContext(self.stage, strategy, number), context.creators())
+        device = self.real_devices[number if isinstance(number, int) else 0]
+        with entered_replica(frame, device):
+            positional, named = given
+            return nest.map_structure(self._owned_leaf, fn(*positional, **named))
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        return self._real.plan.devices
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        return self._real.plan.homes
+
+    def create_variable(self, following: Callable[..., Any], **kwargs: Any) -> Any:
+        return self._real.create_variable(following, **kwargs)  # which may cut it into shards
+
+    def body(self, strategy: "StrategyBase", fn: Callable[..., Any], given: Any, number: int) -> Any:
+        """Call the function of one replica."""
+        return self._body(strategy, fn, select(given, number), number)
+
+    def _owned_leaf(self, leaf: Any) -> Any:
+        foreign = hasattr(leaf, "__array__") and not isinstance(leaf, (self.backend.tensor_type, Variable))
+        return self.backend.put(leaf, None) if foreign else leaf
+
+    def _localised(self, leaf: Any, once: bool) -> Any:
+        """What stands for each replica's component of a value."""
+        if isinstance(leaf, Local):
+            return leaf.own
+        if not isinstance(leaf, DistributedValues) or isinstance(leaf, Variable):
+            return leaf
+        components = leaf.components if isinstance(leaf, HandedValues) else len(leaf.values)
+        if components != self._count:
+            raise ValueError(
+                f"A value with {components} components met a strategy of {self._count} replicas; expected one component for "
+                f"each replica. Make the value with the strategy that uses it."
+            )
+        if isinstance(leaf, HandedValues):
+            return leaf.alone() if self._count == 1 else leaf
+        if not any(hasattr(value, "shape") for value in leaf.values):
+            same = regroup([[value] for value in leaf.values])[0]
+            if not once or (same is not leaf and not isinstance(same, DistributedValues)):
+                return same  # plain Python values: each replica's trace gets its own
+        return self._own(leaf.values)
+
+    def own_of(self, value: DistributedValues) -> Any:
+        """The replica's own component of a value that has one for each."""
+        return self._localised(value, True)
+
+    def _own(self, values: Sequence[Any]) -> Any:
+        parts = [self.tensor(value, None) for value in values]
+        if len({(part.shape, part.dtype) for part in parts}) > 1:
+            raise UnevenReplicas
+        return parts[0] if all(part is parts[0] for part in parts) else self.stage.compiler.own(parts)
+
+    def _seen(self, leaf: Any) -> Any:
+        tensor = isinstance(leaf, self.backend.tensor_type) and self._count > 1
+        return Local(self.stage, leaf) if tensor else leaf
+
+    def _reducible(self, op: ReduceOp, value: Any) -> Any:
+        if isinstance(value, DistributedVariable):
+            return PerReplica([value.copies[0].stored])
+        if isinstance(value, DistributedValues):
+            one = isinstance(value, Local) or len(value.values) == 1
+            own = value.component(0) if one else self._localised(value, True)
+            return PerReplica([self.tensor(own, None)])
+        if self._count > 1 and op is not ReduceOp.MEAN:
+            raise ValueError(
+                f"A plain value ({value!r}) was to be combined over {self._count} replicas; expected a per-replica value. "
+                f"Return it from run, or make it with experimental_distribute_values_from_function."
+            )
+        return self.tensor(value, None)
+
+    def reduce_to(self, reduce_op: ReduceOp | str, value: Any, destinations: Any, options: Any = None) -> Any:
+        op = ReduceOp.of(reduce_op)
+        with self._entered("reduce_to()"):
+            prepared = self._reducible(op, value)
+            distributed = isinstance(prepared, DistributedValues)
+            result = self._combined(op, prepared.values[0], options) if distributed else prepared
+            listed = isinstance(destinations, (list, tuple)) and len(destinations) > 1
+            return self._seen(result) if listed or isinstance(destinations, DistributedValues) else result
+
+    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None) -> list[Any]:
+        return [self.reduce_to(reduce_op, value, to, options) for value, to in value_destination_pairs]
+
+    def _combined(self, op: ReduceOp, tensor: Any, options: Any = None) -> Any:
+        from_user = self.plan.collectives.custom()
+        if not from_user or self._count == 1:
+            require_numbers(tensor.dtype)
+            if op is ReduceOp.MEAN and tensor.dtype.kind in "iu":
+                self.stage.require_wide(mean_dtype(tensor.dtype))
+            return self.stage.compiler.combine(op, tensor)
+        everyones = PerReplica(self.stage.compiler.everyones(tensor))
+        answer = self.plan.collectives.reduce(op, everyones, self._real.plan.devices, options)
+        return answer.values[0] if isinstance(answer, DistributedValues) else answer
+
+    def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
+        return [nest.map_structure(lambda tensor: self._combined(op, tensor, options), payloads[0])]
+
+    def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
+        return [nest.map_structure(lambda tensor: self._joined(tensor, axis), payloads[0])]
+
+    def gather(self, value: Any, axis: int) -> Any:
+        prepared = self._reducible(ReduceOp.SUM, value)
+        return self._joined(prepared.values[0] if isinstance(prepared, DistributedValues) else prepared, axis)
+
+    def _joined(self, tensor: Any, axis: int) -> Any:
+        require_joinable([tensor], axis)
+        return self.stage.compiler.join(tensor, axis)
+
+    def everyone(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
+        (payload,) = payloads
+        if isinstance(payload, self.backend.tensor_type):
+            return self.stage.compiler.everyones(payload)
+        return [payload] * self._count
+
+    def update(self, var: Any, fn: Any, args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
+        result = super().update(var, fn, args, kwargs, group)
+        return nest.map_structure(lambda leaf: self._seen(current_value(leaf)), result)
+
+    def aggregate(
+        self, strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]
+    ) -> Any:
+        payload, aggregation = payloads[0], variable.aggregation
+        if self._count == 1:
+            return payload
+        if isinstance(payload, IndexedSlices):
+            return self._aggregated_slices(variable, verb, payload)
+        if self.stage.once:
+            require_meant([Target(variable)], [payload], verb)
+        tensor = variable.copies[0].operand(verb, payload)
+        if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
+            return self.everyone(verb, [tensor])[0]
+        if aggregation is VariableAggregation.NONE:
+            self.stage.compare(variable, verb, tensor)
+            return tensor
+        return self._combined(REDUCTIONS[aggregation], tensor)
+
+    def _aggregated_slices(self, variable: DistributedVariable, verb: str, slices: IndexedSlices) -> Any:
+        aggregation = variable.aggregation
+        if aggregation is VariableAggregation.NONE:
+            return slices
+        if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
+            return IndexedSlices(*(self.everyone(verb, [part])[0] for part in (slices.values, slices.indices)))
+        require_combinable(variable, verb)
+        values = slices.values / self._count if aggregation is VariableAggregation.MEAN else slices.values
+        return IndexedSlices(self._joined(values, 0), self._joined(slices.indices, 0))

@@ -1,0 +1,1 @@
+"""Strategies: a plan for each, one engine for all."""

@@ -1,0 +1,31 @@
+"""CentralStorageStrategy: computation on every device, variables on one."""
+
+from collections.abc import Sequence
+
+from refdist._core.devices.device import resolve
+from refdist._core.seam.backend import current, host_device
+from refdist._core.strategies.cross_device_ops import ReductionToOneDevice
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.mirrored import chosen_devices
+from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.strategy import Strategy
+
+
+def central_storage_plan(compute_devices: Sequence[str] | None, parameter_device: str | None) -> Plan:
+    """A replica on each device; variables on the given device, or the only GPU, or the CPU."""
+    backend = current()
+    devices = chosen_devices(compute_devices, backend)
+    if parameter_device is not None:
+        home = resolve(parameter_device, backend.devices())
+    elif len(devices) == 1:
+        home = devices[0]
+    else:
+        home = host_device(backend)
+    return Plan("central_storage", backend, devices, (home,), Placement.CENTRAL, ReductionToOneDevice())
+
+
+class CentralStorageStrategy(Strategy):
+    """Compute on several devices, with all variables on one."""
+
+    def __init__(self, compute_devices: Sequence[str] | None = None, parameter_device: str | None = None) -> None:
+        super().__init__(StrategyExtended(central_storage_plan(compute_devices, parameter_device)))

@@ -1,0 +1,199 @@
+"""Which algorithm combines the values of several devices, and where the result goes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from refdist._core.base.enums import ReduceOp
+from refdist._core.devices.device import Device, resolve
+from refdist._core.devices.tensor import dtype_name
+from refdist._core.replicas import context
+from refdist._core.replicas.values import DistributedValues, Mirrored
+
+Pairs = Sequence[tuple[Any, Any]]
+
+
+class CrossDeviceOps:
+    """Combines per-replica values; a subclass overrides the methods that end in `_implementation`."""
+
+    algorithm = "reduce_broadcast"
+
+    def reduce(self, reduce_op: ReduceOp | str, per_replica_value: Any, destinations: Any, options: Any = None) -> Any:
+        """Combine a per-replica value into one, on one destination or mirrored on several."""
+        op = ReduceOp.of(reduce_op)
+        _require_per_replica(op, per_replica_value)
+        return self.reduce_implementation(op, per_replica_value, destinations, options)
+
+    def batch_reduce(self, reduce_op: ReduceOp | str, value_destination_pairs: Pairs, options: Any = None) -> list[Any]:
+        """Combine several per-replica values, each with its own destinations."""
+        op = ReduceOp.of(reduce_op)
+        for value, _ in value_destination_pairs:
+            _require_per_replica(op, value)
+        return list(self.batch_reduce_implementation(op, value_destination_pairs, options))
+
+    def broadcast(self, tensor: Any, destinations: Any) -> Any:
+        """Bring one tensor to one destination, or mirror it on several."""
+        return self.broadcast_implementation(tensor, destinations)
+
+    def reduce_implementation(
+        self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, options: Any
+    ) -> Any:
+        """Do the work of `reduce`, with arguments already checked."""
+        tensors = per_replica_value.values
+        _require_alike(tensors)
+        backend = context.backend()
+        return _spread(backend.reduce(tensors, reduce_op, devices_of(destinations), self.algorithm))
+
+    def batch_reduce_implementation(
+        self, reduce_op: ReduceOp, value_destination_pairs: Pairs, options: Any
+    ) -> list[Any]:
+        """Do the work of `batch_reduce`, with arguments already checked."""
+        return [self.reduce_implementation(reduce_op, value, to, options) for value, to in value_destination_pairs]
+
+    def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
+        """Do the work of `broadcast`."""
+        backend, targets = context.backend(), devices_of(destinations)
+        with backend.alike(targets, tensor):
+            return _spread([backend.copy(tensor, device) for device in targets])
+
+    def custom(self) -> bool:
+        """Say whether a user has written how values are combined."""
+        known = (CrossDeviceOps.reduce_implementation, ReductionToOneDevice.reduce_implementation)
+        alone = type(self).reduce_implementation in known
+        batched = type(self).batch_reduce_implementation is CrossDeviceOps.batch_reduce_implementation
+        return not alone or not batched or getattr(self, "_accumulate", None) is not None
+
+    def gather(self, per_replica_value: DistributedValues, destinations: Any, axis: int) -> Any:
+        """Join the components of a per-replica value along an axis."""
+        tensors = per_replica_value.values
+        require_joinable(tensors, axis)
+        return _spread(context.backend().gather(tensors, axis, devices_of(destinations)))
+
+
+class _Packed(CrossDeviceOps):
+    def __init__(self, num_packs: int = 1) -> None:
+        if not isinstance(num_packs, int) or num_packs < 0:
+            raise ValueError(f"num_packs is {num_packs!r}; expected an int of at least 0. Leave it at 1 when in doubt.")
+        self.num_packs = num_packs
+
+
+class NcclAllReduce(_Packed):
+    """Reduce in a ring over all devices, as NCCL does."""
+
+    algorithm = "ring"
+
+
+class HierarchicalCopyAllReduce(_Packed):
+    """Reduce inside groups of neighbouring devices first, then between the groups."""
+
+    algorithm = "hierarchical"
+
+
+class ReductionToOneDevice(CrossDeviceOps):
+    """Bring all values to one device, combine them there, and copy the result to the others."""
+
+    def __init__(
+        self, reduce_to_device: str | None = None, accumulation_fn: Callable[[Sequence[Any]], Any] | None = None
+    ) -> None:
+        self._device = reduce_to_device
+        self._accumulate = accumulation_fn
+
+    def reduce_implementation(
+        self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, options: Any
+    ) -> Any:
+        backend = context.backend()
+        targets = devices_of(destinations)
+        if self._device is None and self._accumulate is None:
+            return super().reduce_implementation(reduce_op, per_replica_value, destinations, options)
+        tensors = per_replica_value.values
+        _require_alike(tensors)
+        device = resolve(self._device, backend.devices()) if self._device else targets[0]
+        if self._accumulate is None:
+            total = backend.reduce(tensors, reduce_op, [device], self.algorithm)[0]
+        else:
+            total = self._accumulate([backend.copy(tensor, device) for tensor in tensors])
+            total = total / len(tensors) if reduce_op is ReduceOp.MEAN else total
+        return self.broadcast_implementation(total, targets)
+
+
+def devices_of(destinations: Any, replica: int = 0) -> tuple[Device, ...]:
+    """The devices that a destination stands for: a name, several names, or where a value of a replica lies."""
+    if type(destinations) is Device:
+        return (destinations,)
+    if _resolved(destinations):
+        return destinations
+    backend = context.backend()
+    if isinstance(destinations, str):
+        return (resolve(destinations, backend.devices()),)
+    if isinstance(destinations, DistributedValues):
+        return tuple(device for r, value in enumerate(destinations.values) for device in devices_of(value, r))
+    if isinstance(destinations, backend.tensor_type):
+        return (backend.device_of(destinations),)
+    if hasattr(destinations, "device") and hasattr(destinations, "assign"):
+        return (Device(destinations.device),)
+    if isinstance(destinations, (list, tuple)) and destinations:
+        return tuple(device for name in destinations for device in devices_of(name))
+    if hasattr(destinations, "__array__"):
+        # An array of another library, such as numpy or JAX in the simulator, is where the replica is that has it.
+        return (context.get_strategy().extended.plan.devices[replica],)
+    raise TypeError(
+        f"The destination is {destinations!r}; expected a device name, a tensor, a variable or a per-replica value. "
+        f"Pass the value itself to leave the result where it is."
+    )
+
+
+def _resolved(destinations: Any) -> bool:
+    return type(destinations) is tuple and set(map(type, destinations)) == {Device}
+
+
+def _spread(tensors: Sequence[Any]) -> Any:
+    return tensors[0] if len(tensors) == 1 else Mirrored(tensors)
+
+
+def _require_per_replica(op: ReduceOp, value: Any) -> None:
+    if not isinstance(value, DistributedValues):
+        raise ValueError(
+            f"A plain value ({value!r}) was to be reduced with {op.name}; expected a per-replica value, with one component "
+            f"for each replica. Return it from run, or make it with experimental_distribute_values_from_function."
+        )
+
+
+def require_numbers(dtype: Any) -> None:
+    """Raise for what cannot be added up: truth values would stay true, and text would be joined."""
+    if dtype.kind in "bOSU":
+        raise TypeError(
+            f"Values of dtype {dtype_name(dtype)} were to be reduced; expected numbers. Convert them first, for example with "
+            f"tf.cast(x, tf.float32)."
+        )
+
+
+def _require_alike(tensors: Sequence[Any]) -> None:
+    shape, dtype = tensors[0].shape, tensors[0].dtype
+    require_numbers(dtype)
+    for index, tensor in enumerate(tensors):
+        if tensor.shape != shape or tensor.dtype != dtype:
+            raise ValueError(
+                f"The replicas have different values to reduce: {_outline(tensors[0])} on replica 0, {_outline(tensor)} on "
+                f"replica {index}; expected one shape and dtype. For a last partial batch pass axis=0 to reduce()."
+            )
+
+
+def require_joinable(tensors: Sequence[Any], axis: int) -> None:
+    """Raise unless tensors can be joined along an axis."""
+    rank = len(tensors[0].shape)
+    if not isinstance(axis, int) or not -rank <= axis < rank:
+        raise ValueError(
+            f"The axis is {axis!r} for values of shape {tuple(tensors[0].shape)}; expected an int from {-rank} to "
+            f"{rank - 1}. Gathering needs a dimension to join along: give a scalar one with tensor[None]."
+        )
+    others = [tuple(size for d, size in enumerate(t.shape) if d != axis % rank) + (t.dtype,) for t in tensors]
+    for index, other in enumerate(others):
+        if other != others[0] or len(tensors[index].shape) != rank:
+            raise ValueError(
+                f"The replicas have values that do not join along axis {axis}: {_outline(tensors[0])} on replica 0, "
+                f"{_outline(tensors[index])} on replica {index}; expected one dtype, and one size in every other "
+                f"dimension. Pad them, or choose another axis."
+            )
+
+
+def _outline(tensor: Any) -> str:
+    return f"{dtype_name(tensor.dtype)} of shape {tuple(tensor.shape)}"

@@ -1,0 +1,49 @@
+"""MirroredStrategy: synchronous training on the devices of one machine."""
+
+from collections.abc import Sequence
+
+from refdist._core.devices.device import Device, resolve_all
+from refdist._core.seam.backend import Backend, current, host_device
+from refdist._core.strategies.cross_device_ops import CrossDeviceOps, NcclAllReduce
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.strategy import Strategy
+
+
+def mirrored_plan(names: Sequence[str] | None, cross_device_ops: CrossDeviceOps | None) -> Plan:
+    """A replica, and a copy of every variable, on each device."""
+    if cross_device_ops is not None and not isinstance(cross_device_ops, CrossDeviceOps):
+        raise TypeError(
+            f"MirroredStrategy() got cross_device_ops={cross_device_ops!r}; expected an instance of a class derived from "
+            f"tf.distribute.CrossDeviceOps. Leave it out, or use tf.distribute.ReductionToOneDevice()."
+        )
+    backend = current()
+    devices = chosen_devices(names, backend)
+    return Plan("mirrored", backend, devices, devices, Placement.MIRRORED, cross_device_ops or NcclAllReduce())
+
+
+def chosen_devices(names: Sequence[str] | None, backend: Backend) -> tuple[Device, ...]:
+    """The named devices, each once; or all GPUs; or, where there is none, the CPU."""
+    if isinstance(names, str):
+        raise ValueError(f"The devices are {names!r}; expected a list of names. Write [{names!r}].")
+    if not names:
+        host = host_device(backend)
+        return tuple(d for d in backend.devices() if d.kind == "GPU" and d.beside(host)) or (host,)
+    devices = resolve_all(names, backend.devices())
+    twice = sorted({device.short for device in devices if devices.count(device) > 1}) if _repeats(devices) else []
+    if twice:
+        raise ValueError(
+            f"The devices name {', '.join(twice)} more than once; expected each device once. Drop the repetition."
+        )
+    return devices
+
+
+def _repeats(devices: tuple[Device, ...]) -> bool:
+    return len(set(devices)) < len(devices)
+
+
+class MirroredStrategy(Strategy):
+    """Train in step on the devices of one machine."""
+
+    def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: CrossDeviceOps | None = None) -> None:
+        super().__init__(StrategyExtended(mirrored_plan(devices, cross_device_ops)))

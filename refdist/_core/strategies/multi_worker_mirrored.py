@@ -1,0 +1,60 @@
+"""MultiWorkerMirroredStrategy: synchronous training on the devices of several workers."""
+
+from typing import Any
+
+from refdist._core.clusters.workers import ClusterResolver, TFConfigClusterResolver
+from refdist._core.seam.backend import current, host_device
+from refdist._core.strategies.cross_device_ops import NcclAllReduce
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.mirrored import chosen_devices
+from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.strategy import Strategy
+
+
+def multi_worker_plan(resolver: ClusterResolver | None) -> Plan:
+    """A replica, and a copy of every variable, on each device of each worker; this plan has those of one worker."""
+    chosen = resolver or TFConfigClusterResolver()
+    spec = chosen.cluster_spec()
+    peers = [
+        f"{job}:{index}" for job in ("chief", "worker") if job in spec.jobs for index in range(spec.num_tasks(job))
+    ]
+    backend, job, task = current(), chosen.task_type or "worker", chosen.task_id or 0
+    if peers and f"{job}:{task}" not in peers:
+        raise ValueError(
+            f"MultiWorkerMirroredStrategy() was made in the task {job}:{task}; expected one of {', '.join(peers)}, because only "
+            f"these train. Make it there only."
+        )
+    if spec and host_device(backend).job != job:
+        backend = backend.for_task(job, task, 1)
+    devices = chosen_devices(None, backend)
+    return Plan(
+        "multi_worker_mirrored",
+        backend,
+        devices,
+        devices,
+        Placement.MIRRORED,
+        NcclAllReduce(),
+        workers=max(1, len(peers)),
+        worker=peers.index(f"{job}:{task}") if peers else 0,
+        scope_device=host_device(backend),
+        resolver=chosen,
+    )
+
+
+class MultiWorkerMirroredStrategy(Strategy):
+    """Train in step on the devices of several workers, each of which runs the same program."""
+
+    def __init__(self, cluster_resolver: ClusterResolver | None = None, communication_options: Any = None) -> None:
+        super().__init__(StrategyExtended(multi_worker_plan(cluster_resolver)))
+
+    @property
+    def cluster_resolver(self) -> ClusterResolver:
+        """The ClusterResolver that the strategy was given, or else the TFConfigClusterResolver that it made."""
+        return self.extended.plan.resolver
+
+
+class ExperimentalMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
+    """The same under its older name, which has the arguments the other way round."""
+
+    def __init__(self, communication: Any = None, cluster_resolver: ClusterResolver | None = None) -> None:
+        super().__init__(cluster_resolver)

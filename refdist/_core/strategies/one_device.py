@@ -1,0 +1,29 @@
+"""OneDeviceStrategy: everything on a single device."""
+
+from typing import Any
+
+from refdist._core.devices.device import resolve
+from refdist._core.input.dataset import Dataset
+from refdist._core.seam.backend import current
+from refdist._core.strategies.cross_device_ops import ReductionToOneDevice
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.strategy import Strategy
+
+
+def one_device_plan(name: str) -> Plan:
+    """One replica on one device, where its variables live too."""
+    backend = current()
+    device = resolve(name, backend.devices())
+    return Plan("one_device", backend, (device,), (device,), Placement.PLAIN, ReductionToOneDevice())
+
+
+class OneDeviceStrategy(Strategy):
+    """Run on a single device, to try a program before it is distributed."""
+
+    def __init__(self, device: str) -> None:
+        super().__init__(StrategyExtended(one_device_plan(device)))
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any) -> Dataset:
+        """Make a dataset of the rows of arrays; on this page it is not deprecated."""
+        return Dataset.from_tensor_slices(numpy_input)

@@ -1,0 +1,142 @@
+"""ParameterServerStrategy: workers compute, each at its own pace, and parameter servers keep the variables."""
+
+import contextlib
+import contextvars
+import dataclasses
+from collections.abc import Callable, Generator
+from typing import Any
+
+from refdist._core.clusters.workers import ClusterResolver
+from refdist._core.devices.device import Device, placed
+from refdist._core.seam.backend import current, host_device
+from refdist._core.strategies.cross_device_ops import ReductionToOneDevice
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.strategy import Strategy
+from refdist._core.variables.creation import COLOCATED
+from refdist._core.variables.sharded_variable import PartitionFunction, create_sharded
+
+_JOBS = ("chief", "worker", "ps", "evaluator")
+
+
+def parameter_server_plan(resolver: ClusterResolver, *, own: bool = False) -> Plan:
+    """One replica: here, or on the own worker of this task; variables on the parameter servers, in turn."""
+    spec, backend = resolver.cluster_spec(), current()
+    counts = {job: spec.num_tasks(job) for job in spec.jobs}
+    unknown = [job for job in counts if job not in _JOBS]
+    if unknown or not counts.get("ps") or not counts.get("worker") or counts.get("chief", 0) > 1:
+        raise ValueError(
+            f"ParameterServerStrategy() got a cluster with {counts or 'no tasks'}; expected at least one ps and one worker, at "
+            f"most one chief, and no other job but evaluator. Correct the cluster of the resolver."
+        )
+    homes = tuple(Device(f"/job:ps/task:{index}/device:CPU:0") for index in range(counts["ps"]))
+    workers = worker_devices(resolver)
+    backend.connect([*homes, *workers])
+    device = host_device(backend)
+    if own and resolver.task_type == "worker":
+        spec.task_address("worker", resolver.task_id or 0)  # raises where there is no such task
+        device = workers[resolver.task_id or 0]
+    return Plan(
+        "parameter_server", backend, (device,), homes, Placement.CENTRAL, ReductionToOneDevice(), resolver=resolver
+    )
+
+
+def worker_devices(resolver: ClusterResolver) -> list[Device]:
+    """The device on which each worker computes: its first GPU where machines have any."""
+    kind = "GPU" if resolver.num_accelerators().get("GPU") else "CPU"
+    workers = range(resolver.cluster_spec().num_tasks("worker"))
+    return [Device(f"/job:worker/task:{index}/device:{kind}:0") for index in workers]
+
+
+class ParameterServerExtended(StrategyExtended):
+    """Makes variables on parameter servers, cut into shards where a partitioner says so."""
+
+    def __init__(self, plan: Plan, partitioner: PartitionFunction | None) -> None:
+        super().__init__(plan)
+        self._partitioner = partitioner
+
+    def create_variable(self, following: Callable[..., Any], **kwargs: Any) -> Any:
+        if self._partitioner is None or COLOCATED.get() is not None:
+            return super().create_variable(following, **kwargs)
+        return create_sharded(self._partitioner, lambda **own: self._create_one(following, own), kwargs)
+
+    def _create_one(self, following: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+        return super().create_variable(following, **kwargs)
+
+
+class ParameterServerStrategy(Strategy):
+    """Train asynchronously: a coordinator gives steps to workers, and parameter servers hold the variables.
+
+    The tasks of the cluster are played by this process. It is the coordinator: what is not scheduled with a
+    `tf.distribute.coordinator.ClusterCoordinator` runs here. Each worker has one replica.
+    """
+
+    coordinator: Any = None  # the ClusterCoordinator, once there is one
+
+    def __init__(
+        self, cluster_resolver: ClusterResolver, variable_partitioner: PartitionFunction | None = None
+    ) -> None:
+        require_cluster_resolver(cluster_resolver)
+        if variable_partitioner is not None and not callable(variable_partitioner):
+            raise TypeError(
+                f"ParameterServerStrategy() got variable_partitioner={variable_partitioner!r}; expected a function of shape and "
+                f"dtype. Use one of tf.distribute.experimental.partitioners."
+            )
+        if cluster_resolver.task_type not in (None, "", "chief"):
+            raise ValueError(
+                f"ParameterServerStrategy() was made in the task {cluster_resolver.task_type}:{cluster_resolver.task_id}; expected "
+                f"the chief, because it alone coordinates. Make it there only."
+            )
+        plan = parameter_server_plan(cluster_resolver)
+        super().__init__(ParameterServerExtended(plan, variable_partitioner))
+        self._workers = [
+            ParameterServerExtended(dataclasses.replace(plan, devices=(device,)), variable_partitioner)
+            for device in worker_devices(cluster_resolver)
+        ]
+        for worker in self._workers:
+            worker.bind(self)
+            worker.turns = self._here.turns
+
+    @property
+    def _extended(self) -> StrategyExtended:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The verbs as they are here, or on the worker that the code is on."""
+        strategy, index = _WORKER.get()
+        return self._workers[index] if strategy is self else self._here
+
+    @_extended.setter
+    def _extended(self, extended: StrategyExtended) -> None:
+        self._here = extended
+
+    @property
+    def worker_count(self) -> int:
+        """How many workers the coordinator has."""
+        return len(self._workers)
+
+    @contextlib.contextmanager
+    def on_worker(self, index: int) -> Generator[Device]:
+        """Run a block on a worker, in cross-replica context."""
+        device = self._workers[index].plan.devices[0]
+        token = _WORKER.set((self, index))
+        try:
+            with self.scope(), placed(device), self._extended.backend.on(device):
+                yield device
+        finally:
+            _WORKER.reset(token)
+
+
+_WORKER: contextvars.ContextVar[tuple[Strategy | None, int]] = contextvars.ContextVar("worker", default=(None, 0))
+
+
+def current_worker() -> int | None:
+    """The number of the worker that the code is on; None on the coordinator."""
+    strategy, index = _WORKER.get()
+    return None if strategy is None else index
+
+
+def require_cluster_resolver(resolver: Any) -> None:
+    """Raise unless there is something that says what the cluster is."""
+    if not isinstance(resolver, ClusterResolver):
+        raise TypeError(
+            f"ParameterServerStrategy() got cluster_resolver={resolver!r}; expected a tf.distribute.cluster_resolver."
+            f"ClusterResolver. Make one, such as TFConfigClusterResolver()."
+        )

@@ -1,0 +1,46 @@
+"""Everything in which one strategy differs from another, as data."""
+
+import dataclasses
+import enum
+from typing import Any
+
+from refdist._core.devices.device import Device
+from refdist._core.seam.backend import Backend
+from refdist._core.strategies.cross_device_ops import CrossDeviceOps
+
+
+class Placement(enum.Enum):
+    """What a strategy makes of a variable that is created in its scope."""
+
+    PLAIN = "one copy, an ordinary variable"
+    MIRRORED = "one copy for each replica"
+    CENTRAL = "one copy for all replicas, on the next of the homes"
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Which devices compute, where variables live, and how values are combined."""
+
+    name: str
+    backend: Backend
+    devices: tuple[Device, ...]  # one for each replica
+    homes: tuple[Device, ...]  # one for each copy of a variable; where variables have one copy, they take turns
+    placement: Placement
+    collectives: CrossDeviceOps
+    workers: int = 1  # how many workers there are, of which this plan has the devices of one
+    worker: int = 0
+    scope_device: Device | None = None  # where tensors go in the scope
+    resolver: Any = None
+    logical: tuple[tuple[Device, ...], ...] = ()  # the logical devices of each replica, where it can have several
+    spmd: bool = False  # whether all logical devices run one program, so that none can be given something of its own
+    traces_once: bool = False  # whether staged execution traces a body once for all replicas
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas all workers have together."""
+        return len(self.devices) * self.workers
+
+    @property
+    def first_replica(self) -> int:
+        """The number of this worker's first replica."""
+        return len(self.devices) * self.worker

@@ -1,0 +1,288 @@
+"""Strategy: scope, run, reduce and gather, over the verbs of its `extended` object."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from refdist._core.base import nest
+from refdist._core.base.convert import to_array
+from refdist._core.base.enums import ReduceOp
+from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.options import InputContext, InputOptions, RunOptions, ValueContext
+from refdist._core.clusters.workers import together
+from refdist._core.devices.device import PLACEMENT, Device
+from refdist._core.input.dataset import Dataset
+from refdist._core.input.distributed_dataset import Dealing, DistributedDataset, Placing, Share, Splitting, stage_of
+from refdist._core.replicas import context
+from refdist._core.replicas.context import Frame
+from refdist._core.replicas.graph import Symbol, deferred
+from refdist._core.replicas.values import DistributedValues, PerReplica
+from refdist._core.seam.draft import GRAPH, HOST, STAGE
+from refdist._core.strategies import arguments
+from refdist._core.strategies import logical_devices as logical
+from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.plan import Placement
+from refdist._core.strategies.reduction import reduce_axes
+from refdist._core.variables.variable import Variable
+
+
+class StrategyBase:
+    """What the v1 and v2 flavors of every strategy share."""
+
+    def __init__(self, extended: StrategyExtended) -> None:
+        if not isinstance(extended, StrategyExtended):
+            raise TypeError(
+                f"Strategy() got extended={extended!r}; expected a StrategyExtended. Use one of the strategies of "
+                f"tf.distribute, or the extended object of one."
+            )
+        self._extended = extended
+        extended.bind(self)
+
+    @property
+    def extended(self) -> StrategyExtended:
+        """The object with the further methods, for library authors."""
+        stage = STAGE.get()
+        return self._extended if stage is None else stage.extended(self)
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas combine their gradients."""
+        return self._extended.plan.replicas
+
+    @property
+    def cluster_resolver(self) -> Any:
+        """What describes the cluster; None for strategies of one machine."""
+        return self._extended.plan.resolver
+
+    def scope(self) -> "Scope":
+        """Make this strategy current in a `with` block, so that it distributes the variables made there."""
+        return Scope(self)
+
+    @context.contained
+    def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: RunOptions | None = None) -> Any:
+        """Call a function once for each replica, and merge what the calls return.
+
+        >>> import refdist as tf
+        >>> with tf.using("simulator", gpus=2):
+        ...     strategy = tf.distribute.MirroredStrategy()
+        >>> strategy.run(lambda: tf.distribute.get_replica_context().replica_id_in_sync_group)
+        PerReplica:{
+          0: 0,
+          1: 1
+        }
+        """
+        arguments.require_options(options)
+        if GRAPH.get() is not None:
+            return deferred("run", self.run, fn, args, kwargs)
+        with self.scope():
+            if STAGE.get() is None:
+                staged: Any = fn if hasattr(fn, "run_in_replicas") else HOST.get()
+                if staged is not None:
+                    return staged.run_in_replicas(self, fn, args, kwargs)
+            return self.extended.run(self, fn, args, kwargs)
+
+    def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
+        """List the components of a value that this process holds; one value is its own only component."""
+        context.require_known(self)
+        if isinstance(value, Symbol):
+            return tuple(value.part(index) for index in range(self._extended.num_replicas))
+        if isinstance(value, DistributedValues):
+            return value.values
+        if not any(isinstance(leaf, DistributedValues) for leaf in nest.flatten(value)):
+            return (value,)
+        return tuple(_part(value, index) for index in range(self._extended.num_replicas))
+
+    def experimental_distribute_dataset(self, dataset: Any, options: InputOptions | None = None) -> DistributedDataset:
+        """Cut each global batch of a dataset into one piece for each replica."""
+        stage, own = stage_of(dataset)
+        placing = Placing(self._extended.plan, options)
+        return DistributedDataset(Splitting(stage, own, placing, self._share(), agree=self._agreed_seed))
+
+    def distribute_datasets_from_function(
+        self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
+    ) -> DistributedDataset:
+        """Call a function once for each worker, and give each replica a whole batch of its dataset in each step."""
+        arguments.require_callable(dataset_fn, "distribute_datasets_from_function()")
+        return DistributedDataset(Dealing(dataset_fn, Placing(self._extended.plan, options), self._share()))
+
+    def experimental_distribute_datasets_from_function(
+        self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
+    ) -> DistributedDataset:
+        """Do the same under the older, deprecated name."""
+        warnings.warn(
+            "experimental_distribute_datasets_from_function is deprecated; use distribute_datasets_from_function.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.distribute_datasets_from_function(dataset_fn, options)
+
+    def _agreed_seed(self, seed: int) -> int:
+        return self._extended.everyone("the seed of a shuffle", [seed])[0]
+
+    def _share(self) -> Share:
+        plan = self._extended.plan
+        return Share(plan.workers, plan.worker, plan.replicas, self._anyone)
+
+    def _anyone(self, goes_on: bool) -> bool:
+        """Ask whether any worker has another step; one that runs alone has nobody to ask."""
+        if not together():
+            return goes_on
+        return any(self._extended.everyone("the next step of a distributed dataset", [goes_on]))
+
+    @context.contained
+    def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
+        op = ReduceOp.of(reduce_op)
+        if isinstance(value, Symbol):
+            return deferred("reduce", self._reduce, op, value, axis)
+        extended = self.extended
+        context.require_cross_replica(self, "reduce()")
+        with self.scope():
+            if axis is not None:
+                return nest.map_structure(lambda leaf: reduce_axes(extended, op, leaf, axis), value)
+            if extended.plan.placement is Placement.PLAIN and not isinstance(value, DistributedValues):
+                return value.read_value() if isinstance(value, Variable) else value
+            return nest.map_structure(lambda leaf: extended.reduce(op, leaf), value)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "StrategyBase":
+        return self  # it never changes, and variables belong to the very one that made them
+
+    def __repr__(self) -> str:
+        devices = self._extended.plan.devices
+        names = ", ".join(device.short for device in devices[:4]) + (", ..." if len(devices) > 4 else "")
+        return f"<{type(self).__name__} on {names}>"
+
+
+class Strategy(StrategyBase):
+    """A policy for spreading state and computation over a list of devices.
+
+    See `StrategyExtended` for the words replica, per-replica, mirrored, replica context and cross-replica context.
+    """
+
+    def __init__(self, extended: StrategyExtended) -> None:
+        super().__init__(extended)
+
+    def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
+        """Combine a per-replica value over the replicas, and over an axis of each where one is given."""
+        return self._reduce(reduce_op, value, axis)
+
+    @context.contained
+    def gather(self, value: Any, axis: int) -> Any:
+        """Join the components of a per-replica value along an axis."""
+        context.require_cross_replica(self, "gather()")
+        with self.scope():
+            return nest.map_structure(lambda leaf: self.extended.gather(leaf, axis), value)
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any) -> Dataset:
+        """Make a dataset of the rows of arrays. Deprecated: use tf.data.Dataset.from_tensor_slices."""
+        warnings.warn(
+            "experimental_make_numpy_dataset is deprecated and will be removed after 2020-09-30; use "
+            "tf.data.Dataset.from_tensor_slices.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return Dataset.from_tensor_slices(numpy_input)
+
+    def experimental_distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
+        """Make a per-replica value by calling a function once for each replica."""
+        arguments.require_callable(value_fn, "experimental_distribute_values_from_function()")
+        context.require_known(self)
+        first, count = self._extended.plan.first_replica, self._extended.num_replicas
+        numbers = range(first, first + count)
+        values = [value_fn(ValueContext(number, self.num_replicas_in_sync)) for number in numbers]
+        for leaf in nest.flatten(values):
+            if not isinstance(leaf, IndexedSlices) and not hasattr(leaf, "aval"):
+                to_array(leaf)  # raises where the value can never become a tensor
+        return nest.transpose(values, PerReplica, _values_differ)
+
+    def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
+        """Let operations on a tensor run on one logical device of the replica; for TPUStrategy only."""
+        return logical.assign(self.extended, tensor, logical_device_id)
+
+    def experimental_replicate_to_logical_devices(self, tensor: Any) -> Any:
+        """Let operations on a tensor run on all logical devices of the replica; for TPUStrategy only."""
+        return logical.replicate(self.extended, tensor)
+
+    def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Any) -> Any:
+        """Share operations on a tensor among the logical devices of the replica; for TPUStrategy only.
+
+        It is cut along each dimension into so many pieces: [1, 2, 4, 1] makes eight, for eight logical devices.
+        """
+        return logical.split(self.extended, tensor, partition_dimensions)
+
+
+class Scope:
+    """Selects a strategy as the current one; made by `Strategy.scope`."""
+
+    def __init__(self, strategy: StrategyBase) -> None:
+        self._strategy = strategy
+        self._entered: list[tuple[Frame, Frame | None, Device | None]] = []  # with the frame and the device from before
+
+    def __enter__(self) -> StrategyBase:
+        strategy = self._strategy
+        context.require_cross_replica(strategy, "scope()")
+        frame = context.current_frame()
+        if frame is not None and frame.strategy is strategy and frame.replica is None:
+            if frame.updating is not None:
+                raise RuntimeError(
+                    "scope() was entered in the function given to extended.update(); expected no scope there, because it works on "
+                    "one copy. Do what needs the scope before or after update()."
+                )
+            new = frame._replace(set_by_hand=False)
+        else:
+            new = Frame(strategy, None, (*context.creators(), strategy.extended.create_variable))
+        depth, before = len(self._entered), (new, frame, PLACEMENT.get())
+        try:
+            self._entered.append(before)
+            context.set_frame(new)
+            device = strategy.extended.plan.scope_device
+            if device is not None:
+                PLACEMENT.set(device)
+            return strategy
+        except BaseException:  # a Ctrl-C: nobody leaves what was not entered
+            self._leave(depth, before)
+            raise
+
+    def __exit__(self, *exception: Any) -> None:
+        before = self._entered[-1]
+        depth = len(self._entered) - 1
+        if context.current_frame() is not before[0] and exception[0] is None:
+            raise RuntimeError(
+                f"The scope of {self._strategy!r} was left while another one, entered later, is still active; expected scopes "
+                f"to be left in the reverse order. Use `with strategy.scope():` blocks."
+            )
+        try:
+            self._leave(depth, before)
+        except BaseException:
+            self._leave(depth, before)
+            raise
+
+    def _leave(self, depth: int, before: tuple[Frame, Frame | None, Device | None]) -> None:
+        """Take back what entering has done, as often as one likes."""
+        _, frame, device = before
+        context.set_frame(frame)
+        PLACEMENT.set(device)
+        del self._entered[depth:]
+
+
+def experimental_set_strategy(strategy: StrategyBase | None) -> None:
+    """Make a strategy current for the rest of the program, as if a scope were never left; None ends that."""
+    if strategy is not None and not isinstance(strategy, StrategyBase):
+        raise TypeError(f"experimental_set_strategy() got {strategy!r}; expected a strategy, or None. Pass a strategy.")
+    frame = context.current_frame()
+    if frame is not None and not frame.set_by_hand:
+        raise RuntimeError(
+            "experimental_set_strategy() was called inside a scope or a replica; expected a call outside. Leave the scope first."
+        )
+    creators = () if strategy is None else (strategy.extended.create_variable,)
+    context.set_frame(None if strategy is None else Frame(strategy, None, creators, set_by_hand=True))
+
+
+def _part(value: Any, index: int) -> Any:
+    return nest.map_structure(lambda leaf: leaf.values[index] if isinstance(leaf, DistributedValues) else leaf, value)
+
+
+def _values_differ() -> Exception:
+    return ValueError(
+        "value_fn returned nests of different shape for different replicas; expected the same containers, lengths and keys. "
+        "Return one structure for every replica."
+    )

@@ -1,0 +1,133 @@
+"""What becomes of a new variable in the scope of a strategy."""
+
+import contextvars
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from refdist._core.base.call_sites import call_site
+from refdist._core.base.enums import VariableAggregation, VariableSynchronization
+from refdist._core.devices.device import Device, placed
+from refdist._core.replicas import context
+from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.variables.distributed_variable import CentralVariable, MirroredVariable, SyncOnReadVariable
+from refdist._core.variables.policies import OnRead, OnWrite
+from refdist._core.variables.variable import Variable
+
+if TYPE_CHECKING:
+    from refdist._core.strategies.strategy import StrategyBase
+
+
+# Where variables are to go that belong to another one.
+COLOCATED: contextvars.ContextVar[Device | None] = contextvars.ContextVar("colocated", default=None)
+
+
+class Turns:
+    """How many variables a strategy has made, beside those that belong to another: the homes take turns."""
+
+    taken = 0
+
+
+def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+    """Make one variable with as many copies as the plan of the strategy says."""
+    _require_supported(kwargs)
+    replica = context.get_replica_context()
+    if replica is None or strategy.num_replicas_in_sync == 1:
+        return _make(strategy, following, kwargs)
+    if strategy.extended.plan.workers > 1:
+        # The workers have to agree on the value, which they can do only while no replica is in the middle of something.
+        def hold(_: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
+            return [_make(strategy, following, payloads[0])] * len(payloads)
+
+        return replica.meet("a new variable", kwargs.get("name"), hold, kwargs)
+    # The first replica that comes here makes the variable; the others get the same one at the same place and turn.
+    # No meeting is needed, so a guard such as `if not made:` works as in ordinary code.
+    creations = context.CREATIONS.get()
+    place = (call_site(), kwargs.get("name"))
+    mine = (place, id(replica))
+    turn = creations.get(mine, 0)
+    made = creations.setdefault(place, [])
+    if turn == len(made):
+        made.append(_make(strategy, following, kwargs))
+    creations[mine] = turn + 1  # only now, so that a failed attempt can be repeated
+    return made[turn]
+
+
+def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+    plan = strategy.extended.plan
+    homes, colocated = plan.homes, COLOCATED.get()
+    if plan.placement is Placement.CENTRAL:
+        homes = (colocated or homes[strategy.extended.turns.taken % len(homes)],)
+    own = dict(kwargs)
+    if plan.workers > 1:
+        own["initial_value"] = _of_the_first_worker(strategy, kwargs)
+    copies = [_copy(plan, homes[0], following, own)]
+    if len(homes) > 1:
+        stored, name = copies[0].stored, kwargs.get("name") or "Variable"
+        with plan.backend.alike(homes, stored):
+            for index, home in enumerate(homes[1:], 1):
+                own = {**kwargs, "initial_value": stored, "name": f"{name}/replica_{index}"}
+                copies.append(_copy(plan, home, following, own))
+    on_read = kwargs.get("synchronization") is VariableSynchronization.ON_READ
+    if plan.placement is Placement.PLAIN:
+        variable = copies[0]
+    elif plan.placement is Placement.CENTRAL:
+        variable = CentralVariable(strategy, copies, OnWrite)
+    elif on_read:
+        variable = SyncOnReadVariable(strategy, copies, OnRead)
+    else:
+        variable = MirroredVariable(strategy, copies, OnWrite)
+    if kwargs.get("aggregation") is VariableAggregation.MEAN and copies[0].dtype.kind in "biu":
+        raise ValueError(
+            f"The variable {copies[0].name!r} of dtype {copies[0].dtype} has aggregation MEAN; expected a floating dtype, because "
+            f"a mean of integers is none. Use a float, or aggregation SUM."
+        )
+    for place, copy in enumerate(copies):
+        copy.belong(strategy, variable, place)
+    strategy.extended.turns.taken += colocated is None
+    return variable
+
+
+def _copy(plan: Plan, home: Device, following: Callable[..., Any], kwargs: dict[str, Any]) -> Variable:
+    with placed(home), plan.backend.on(home):
+        made = following(**kwargs)
+    if not isinstance(made, Variable):
+        raise TypeError(
+            f"A variable creator returned a {type(made).__name__}; expected a variable. Return next_creator(**kwargs)."
+        )
+    return made
+
+
+def _of_the_first_worker(strategy: "StrategyBase", kwargs: dict[str, Any]) -> Any:
+    """The initial value that the first worker has, so that all start from the same."""
+    value = kwargs.get("initial_value")
+    values = strategy.extended.everyone("a new variable", [value() if callable(value) else value])
+    shapes = [np.shape(one) for one in values]
+    if len(set(shapes)) > 1:
+        raise ValueError(
+            f"The workers made the variable {kwargs.get('name') or 'Variable'!r} with initial values of shapes "
+            f"{', '.join(map(str, shapes))}; expected one shape on all. Make the same variable in every worker."
+        )
+    return values[0]
+
+
+def _require_supported(kwargs: dict[str, Any]) -> None:
+    name = kwargs.get("name") or "Variable"
+    if kwargs.pop("partitioner", None) is not None:
+        raise ValueError(
+            f"The variable {name!r} was to be made with a partitioner in the scope of a strategy; expected none, because "
+            f"partitioned variables are not supported there. Leave it out, or make the variable outside the scope."
+        )
+    synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
+    if not isinstance(synchronization, VariableSynchronization) or synchronization is VariableSynchronization.NONE:
+        raise ValueError(
+            f"The variable {name!r} has synchronization {synchronization!r}; expected AUTO, ON_WRITE or ON_READ in the scope of "
+            f"a strategy. Use one of these members of tf.VariableSynchronization."
+        )
+    aggregation = kwargs.get("aggregation", VariableAggregation.NONE)
+    if not isinstance(aggregation, VariableAggregation):
+        raise ValueError(
+            f"The variable {name!r} has aggregation {aggregation!r}; expected a member of tf.VariableAggregation. Use SUM, MEAN, "
+            f"ONLY_FIRST_REPLICA or NONE."
+        )

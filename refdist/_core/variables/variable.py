@@ -1,0 +1,408 @@
+"""Variables: one copy, or several that agree on write or on read."""
+
+import operator
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Never, TypeVar
+
+import numpy as np
+
+from refdist._core.base import convert
+from refdist._core.base.enums import VariableAggregation, VariableSynchronization
+from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.operators import add_operators
+from refdist._core.devices.device import PLACEMENT, placed
+from refdist._core.devices.tensor import dtype_name, numpy_text
+from refdist._core.replicas import context
+from refdist._core.replicas.values import DistributedValues
+from refdist._core.seam.backend import host_device
+from refdist._core.seam.draft import STAGE
+
+if TYPE_CHECKING:
+    from refdist._core.seam.backend import Backend
+    from refdist._core.strategies.strategy import StrategyBase
+
+Operation = Callable[[Any, Any], Any]
+Result = TypeVar("Result")
+
+# What a variable has: the value of each copy, or None while it is only in the form of compiled programs; who has made that form;
+# and the form. It is replaced as a whole, so that nobody, and no Ctrl-C, ever finds the half of a write.
+Held = tuple[list[Any] | None, Any, Any]
+
+WRITING = threading.RLock()  # held from the value read to the value written, so that no thread writes in between
+# Every variable that a program has made and still holds: a trace must know which ones it could meet. By id, because
+# they have no hash.
+LIVE: "weakref.WeakValueDictionary[int, Variable]" = weakref.WeakValueDictionary()
+
+
+class _Creation(type):
+    """Lets every `Variable(...)` pass through the creators of the scopes around it."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is not Variable:
+            return super().__call__(*args, **kwargs)
+        for name, value in zip(("initial_value", "trainable"), args, strict=False):
+            kwargs[name] = value
+        if len(args) > 2:
+            raise TypeError(
+                f"Variable() got {len(args)} positional arguments; expected initial_value and trainable. Name the others."
+            )
+        create: Callable[..., Any] = super().__call__
+        for creator in context.creators():
+            create = _bound(creator, create)
+        stage = STAGE.get()
+        made = create(**kwargs) if stage is None else stage.create(create, kwargs)
+        if isinstance(made, Variable):
+            LIVE.update((id(one), one) for one in made.shards)
+        return made
+
+
+def _bound(creator: context.Creator, following: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda **kwargs: creator(following, **kwargs)
+
+
+class Variable(metaclass=_Creation):
+    """A tensor that can be replaced, on one device.
+
+    Inside the scope of a strategy, creating one gives whatever that strategy makes of it.
+
+    >>> import refdist as tf
+    >>> v = tf.Variable(1.0)
+    >>> v.assign_add(2.0)
+    <tf.Variable 'Variable:0' shape=() dtype=float32, numpy=3.0>
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        *,
+        name: str | None = None,
+        dtype: Any = None,
+        shape: Any = None,
+        validate_shape: bool = True,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError(
+                "Variable() got no initial_value; expected one, or a function that makes it. Pass a value."
+            )
+        value = initial_value() if callable(initial_value) else initial_value
+        self._backend = context.backend()
+        self._device = PLACEMENT.get() or host_device(self._backend)
+        first = _initial(self, value, dtype)
+        self.held: Held = ([first], None, None)
+        self._shape, self._dtype = tuple(first.shape), first.dtype
+        if shape is not None and validate_shape and tuple(shape) != self._shape:
+            raise ValueError(
+                f"Variable() got an initial value of shape {self._shape} and shape={tuple(shape)}; expected them "
+                f"to be equal. Leave out shape, or give it the value's."
+            )
+        self._name = name or "Variable"
+        self._trainable = trainable is not False and synchronization is not VariableSynchronization.ON_READ
+        self._synchronization, self._aggregation = synchronization, aggregation
+        self._strategy: StrategyBase | None = None
+        self._container: Variable | None = None
+
+    own_copies = False  # whether each replica has a value of its own
+    _place = 0  # which of the copies of its container it is
+
+    def belong(self, strategy: "StrategyBase", container: "Variable", place: int = 0) -> None:
+        """Remember in whose scope the variable was made, and which copy of which distributed variable it is."""
+        self._strategy = strategy
+        if container is not self:
+            self._container, self._place = container, place
+            self.held = (None, None, None)  # the container has the value
+
+    distribute_strategy = property(lambda self: self._strategy)
+    container = property(lambda self: self._container)
+    name = property(lambda self: f"{self._name}:0")
+    shape = property(lambda self: self._shape)
+    dtype = property(lambda self: self._dtype)
+    ndim = property(lambda self: len(self._shape))
+    shards = property(lambda self: (self,))  # the variables that hold its rows: itself, unless it is cut
+    trainable = property(lambda self: self._trainable)
+    synchronization = property(lambda self: self._synchronization)
+    aggregation = property(lambda self: self._aggregation)
+
+    @property
+    def device(self) -> str:
+        """The full name of the device on which the variable lives."""
+        return self._device
+
+    def read_value(self) -> Any:
+        """The present value; a replica gets it on its own device."""
+        stored = self.stored
+        if STAGE.get() is not None:
+            return stored
+        if self._backend.staging():
+            context.require_not_staged(f"The variable {self.name!r}")
+        # What a parameter server keeps is needed here: nobody computes there.
+        here = PLACEMENT.get() or (host_device(self._backend) if self._device.job == "ps" else None)
+        if here is None or here == self._device:
+            return stored
+        return self._backend.copy(stored, here)
+
+    def value(self) -> Any:
+        """The same as `read_value`."""
+        return self.read_value()
+
+    def numpy(self) -> Any:
+        """The present value as a numpy array or scalar."""
+        return self.backend.get(self.read_value())[()]
+
+    def assign(self, value: Any, use_locking: Any = None, name: Any = None, read_value: bool = True) -> Any:
+        """Replace the value."""
+        return self.write("assign", replace, value)
+
+    def assign_add(self, delta: Any, use_locking: Any = None, name: Any = None, read_value: bool = True) -> Any:
+        """Add to the value."""
+        return self.write("assign_add", operator.add, delta)
+
+    def assign_sub(self, delta: Any, use_locking: Any = None, name: Any = None, read_value: bool = True) -> Any:
+        """Subtract from the value."""
+        return self.write("assign_sub", operator.sub, delta)
+
+    def write(self, verb: str, operation: Operation, value: Any) -> Any:
+        """Replace the value by what an operation makes of it and of an operand."""
+        operand = self.operand(verb, value)
+        with WRITING:
+            self.store(self.computed(operation, operand))
+        return self
+
+    @context.contained
+    def computed(self, operation: Operation, operand: Any) -> Any:
+        """What an operation makes of the value, computed where the variable lives."""
+        with placed(self._device), self.backend.on(self._device):
+            return operation(self.stored, operand)
+
+    @property
+    def backend(self) -> "Backend":
+        """What computes with the value: the variable's own backend, or that of the trace that the code is in."""
+        stage = STAGE.get()
+        return self._backend if stage is None else stage.backend
+
+    @property
+    def stored(self) -> Any:
+        """The value where it lies, whatever device scope is active."""
+        stage = STAGE.get()
+        if stage is not None:
+            return stage.read(self)
+        home = self if self._container is None else self._container
+        return (home.held[0] or home.taken_apart())[self._place]
+
+    @property
+    def copies(self) -> "tuple[Variable, ...]":
+        """The variables that make up this one, in the order of the devices they live on."""
+        return (self,)
+
+    @property
+    def all_copies(self) -> "tuple[Variable, ...]":
+        """The same, also in a trace."""
+        return (self,)
+
+    def taken_apart(self) -> list[Any]:
+        """The value of each copy; what a compiled program has made is taken apart when somebody asks."""
+        with WRITING:
+            parts, owner, array = self.held
+            if parts is None:
+                parts = list(owner.parts(array, self))
+                self.held = (parts, owner, array)
+        return parts
+
+    def whole(self, owner: Any) -> Any:
+        """The value in the form in which the programs of an owner take it."""
+        with WRITING:
+            parts, known, array = self.held
+            if known is not owner:
+                parts = self.taken_apart()
+                array = owner.whole(parts, self)
+                self.held = (parts, owner, array)
+        return array
+
+    def operand(self, verb: str, value: Any) -> Any:
+        """Convert what is to be written to a tensor beside the value, or say why it cannot be."""
+        backend = self.backend
+        context.require_no_trace(backend, f"{verb}() of {self.name!r}")
+        if isinstance(value, IndexedSlices) or verb.startswith("scatter"):
+            slices, stage = IndexedSlices.fitting(verb, value, self.shape, self.dtype), STAGE.get()
+            inside = None if stage is None else slices.inside(self.shape[0])
+            if stage is not None and inside is not None:
+                text = f"{verb}() of {self.name!r} got indices beyond its rows; expected 0 to {self.shape[0] - 1}. Correct them."
+                stage.require(inside, ValueError, text)
+            return slices
+        if isinstance(value, Variable):
+            value = value.read_value()
+        if isinstance(value, DistributedValues):
+            raise ValueError(
+                f"{verb}() of {self.name!r} got a per-replica value; expected one tensor, because this variable has one copy. "
+                f"Combine it first, with strategy.reduce()."
+            )
+        if isinstance(value, backend.tensor_type):
+            if value.dtype != self.dtype:
+                raise ValueError(
+                    f"{verb}() of {self.name!r} got a tensor of dtype {dtype_name(value.dtype)}; expected "
+                    f"{dtype_name(self.dtype)}. Convert it with tf.cast()."
+                )
+            tensor = backend.copy(value, self._device) if backend.device_of(value) != self._device else value
+        else:
+            tensor = backend.put(convert.to_array(value, self.dtype), self._device)
+        if tuple(tensor.shape) != self.shape:
+            raise ValueError(
+                f"{verb}() of {self.name!r} got a value of shape {tuple(tensor.shape)}; expected {self.shape}, the shape of the "
+                f"variable. Reshape it, or make a variable of that shape."
+            )
+        return tensor
+
+    def store(self, tensor: Any) -> None:
+        """Take a tensor as the new value; it has the right shape and dtype."""
+        assert (tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype)
+        stage = STAGE.get()
+        if stage is not None:
+            stage.write(self, tensor)
+            return
+        home, value = self if self._container is None else self._container, self._backend.copy(tensor, self._device)
+        with WRITING:
+            parts, owner, _ = home.held
+            if parts is not None and owner is None:
+                parts[self._place] = value
+                return
+            parts = [*home.taken_apart()]  # the other copies keep what they have
+            parts[self._place] = value
+            home.held = (parts, None, None)
+
+    def store_all(self, tensors: Sequence[Any]) -> None:
+        """Take a tensor for each copy, which lies where the copy does: all of them, or none."""
+        if STAGE.get() is not None:
+            for copy, tensor in zip(self.copies, tensors, strict=True):
+                copy.store(tensor)
+            return
+        assert all((tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype) for tensor in tensors)
+        self.held = (list(tensors), None, None)
+
+    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
+        """Add slices at indices; an index that occurs twice counts twice."""
+        return self.write("scatter_add", self._scattering(np.add.at), sparse_delta)
+
+    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
+        """Subtract slices at indices."""
+        return self.write("scatter_sub", self._scattering(np.subtract.at), sparse_delta)
+
+    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
+        """Replace slices at indices."""
+        return self.write("scatter_update", self._scattering(operator.setitem), sparse_delta)
+
+    def _scattering(self, change: Callable[..., Any]) -> Operation:
+        backend = self.backend
+
+        def operation(old: Any, slices: IndexedSlices) -> Any:
+            if STAGE.get() is not None:
+                at = old.at[slices.indices]  # JAX drops what is beyond the end; the program says so
+                return getattr(at, {np.add.at: "add", np.subtract.at: "subtract"}.get(change, "set"))(slices.values)
+            array = backend.get(old)
+            change(array, slices.indices, slices.values)
+            return backend.put(array, backend.device_of(old))
+
+        return operation
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
+        clone: Any = object.__new__(type(self))
+        clone.__dict__.update(self.__dict__)
+        # Tensors cannot be changed, so they are shared; a copy of a component has a value of its own.
+        clone.held = ([*self.taken_apart()] if self._container is None else [self.stored], None, None)
+        clone._container, clone._place = None, 0
+        memo[id(self)] = LIVE[id(clone)] = clone
+        return clone
+
+    def ref(self) -> "VariableReference":
+        """A reference that can be a key of a dict, which a variable cannot."""
+        return VariableReference(self)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        return np.asarray(self.backend.get(self.read_value()), dtype=dtype)
+
+    def __jax_array__(self) -> Any:
+        return self.read_value()
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return getattr(function, method)(*map(current_value, inputs), **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.read_value()[key]
+
+    def __len__(self) -> int:
+        return len(self.read_value())
+
+    def __iter__(self) -> Any:
+        return iter(self.read_value())
+
+    def __hash__(self) -> Never:  # pyright: ignore[reportIncompatibleVariableOverride]
+        raise TypeError(
+            f"The variable {self.name!r} was used as a key; expected something hashable. Use {self._name}.ref()."
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<tf.Variable {self.name!r} shape={self.shape} dtype={dtype_name(self.dtype)}, "
+            f"numpy={numpy_text(self.backend.get(self.stored))}>"
+        )
+
+
+class VariableReference:
+    """Stands for a variable where something hashable is needed."""
+
+    def __init__(self, variable: Variable) -> None:
+        self._variable = variable
+
+    def deref(self) -> Variable:
+        """The variable itself."""
+        return self._variable
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VariableReference) and self._variable is other._variable
+
+    def __hash__(self) -> int:
+        return id(self._variable)
+
+
+def write_together(variables: "Sequence[Variable]", write: Callable[[], Result]) -> Result:
+    """Write several variables: where that fails, or is interrupted, all of them keep what they had."""
+    with WRITING:
+        homes = [one if one.container is None else one.container for one in variables]
+        before = [home.held for home in homes]
+        try:
+            for home, (parts, owner, array) in zip(homes, before, strict=True):
+                home.held = (parts and [*parts], owner, array)  # of which single copies may be written
+            return write()
+        except BaseException:
+            for home, held in zip(homes, before, strict=True):
+                home.held = held
+            raise
+
+
+def replace(old: Any, new: Any) -> Any:
+    """The operation of `assign`."""
+    return new
+
+
+def _initial(variable: Variable, value: Any, dtype: Any) -> Any:
+    backend, device = variable._backend, variable._device  # pyright: ignore[reportPrivateUsage]
+    if isinstance(value, Variable):
+        value = value.read_value()
+    if isinstance(value, DistributedValues):
+        raise ValueError(
+            "Variable() got a per-replica initial value; expected one value for all copies. Combine it first, with reduce()."
+        )
+    if isinstance(value, backend.tensor_type) and (dtype is None or value.dtype == np.dtype(dtype)):
+        return backend.copy(value, device)
+    return backend.put(convert.to_array(value, dtype), device)
+
+
+def current_value(value: Any) -> Any:
+    """The value of a variable; anything else stays itself."""
+    return value.read_value() if isinstance(value, Variable) else value
+
+
+add_operators(Variable, current_value)

@@ -1,1 +1,0 @@
-"""What computes: one module per backend, each an implementation of the seam."""

@@ -1,1 +1,0 @@
-"""The strategies: for each a function that makes its plan, and a class of a few lines over it."""

@@ -1,0 +1,306 @@
+import json
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as generators
+
+import refdist as tf
+from refdist._core.clusters.workers import run_workers
+
+NONE, SUM, MEAN, FIRST = tf.VariableAggregation
+ctx = tf.distribute.get_replica_context
+resolvers = tf.distribute.cluster_resolver
+
+
+def replica_id():
+    return ctx().replica_id_in_sync_group
+
+
+def together(program, workers=2, gpus=2, backend="simulator"):
+    """Run `program(strategy, index)` on each of several workers."""
+    with tf.using(backend, gpus=gpus):
+        return run_workers(lambda index: program(tf.distribute.MultiWorkerMirroredStrategy(), index), workers)
+
+
+def parts(strategy, value):
+    return [np.asarray(part).tolist() for part in strategy.experimental_local_results(value)]
+
+
+@given(workers=generators.integers(1, 4), gpus=generators.integers(1, 4))
+@settings(max_examples=20)
+def test_replicas_of_all_workers_are_numbered_and_reduced_together(workers, gpus):
+    def program(strategy, index):
+        ids = strategy.run(replica_id)
+        mean = strategy.run(lambda: ctx().all_reduce("mean", float(replica_id())))
+        total = strategy.reduce("SUM", strategy.run(lambda: tf.constant(float(replica_id()))), axis=None)
+        gathered = strategy.gather(strategy.run(lambda: tf.constant([replica_id()])), axis=0)
+        return (
+            strategy.num_replicas_in_sync,
+            parts(strategy, ids),
+            parts(strategy, mean),
+            float(total),
+            gathered.tolist(),
+        )
+
+    count = workers * gpus
+    for index, (replicas, ids, means, total, gathered) in enumerate(together(program, workers, gpus)):
+        assert (count, list(range(index * gpus, (index + 1) * gpus))) == (replicas, ids)
+        assert ([(count - 1) / 2] * gpus, sum(range(count)), list(range(count))) == (means, total, gathered)
+
+
+def test_devices_are_named_after_their_task_and_the_scope_is_on_the_cpu():
+    def program(strategy, index):
+        with strategy.scope():
+            variable, constant = tf.Variable(1.0), tf.constant(1.0)
+        total = strategy.reduce("SUM", strategy.run(lambda: tf.constant(1.0)), axis=None)
+        return strategy.extended.worker_devices[1], variable.device, constant.device, total.device
+
+    task = "/job:worker/replica:0/task:1/device"
+    assert (f"{task}:GPU:1", f"{task}:GPU:0", f"{task}:CPU:0", f"{task}:CPU:0") == together(program)[1]
+
+
+@pytest.mark.parametrize(("aggregation", "expected"), [(SUM, 10.0), (MEAN, 2.5), (FIRST, 1.0)])
+@pytest.mark.parametrize("synchronization", [tf.VariableSynchronization.ON_WRITE, tf.VariableSynchronization.ON_READ])
+def test_variables_agree_over_all_workers(aggregation, expected, synchronization):
+    def program(strategy, index):
+        with strategy.scope():
+            variable = tf.Variable(0.0, aggregation=aggregation, synchronization=synchronization)
+        strategy.run(lambda: variable.assign(tf.constant(1.0) * (replica_id() + 1)))
+        return float(variable.numpy())
+
+    assert [expected, expected] == together(program)
+
+
+def test_all_workers_start_from_the_value_of_the_first():
+    def program(strategy, index):
+        with strategy.scope():
+            return parts(strategy, tf.Variable(lambda: float(index + 7)))
+
+    assert [[7.0, 7.0], [7.0, 7.0]] == together(program)
+
+
+def test_variables_of_different_shape_on_the_workers_are_refused():
+    with pytest.raises(ValueError, match=r"\(1,\), \(2,\)"):
+        together(lambda strategy, index: strategy.scope().__enter__() and tf.Variable(np.ones(index + 1)), gpus=1)
+
+
+@pytest.mark.parametrize(
+    ("program", "count"), [(None, 2), (lambda index: 1, 0), (lambda index: 1, "2"), (lambda index: 1, True)]
+)
+def test_workers_that_cannot_be_are_refused(program, count):
+    with pytest.raises(ValueError, match="expected a function"):
+        run_workers(program, count)
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_a_variable_made_in_a_replica_is_the_same_on_all_workers(gpus):
+    def program(strategy, index):
+        return parts(strategy, strategy.run(lambda: tf.Variable(float(replica_id() + 3), name="made")))
+
+    assert [[3.0] * gpus] * 2 == together(program, gpus=gpus)
+
+
+def test_copies_that_would_come_apart_between_workers_are_an_error():
+    def program(strategy, index):
+        with strategy.scope():
+            variable = tf.Variable(0.0)
+        strategy.run(lambda: variable.assign(tf.constant(float(index))))
+
+    with pytest.raises(ValueError, match="different values from replica 0 and replica 2"):
+        together(program)
+
+
+def test_a_mean_over_uneven_batches_of_all_workers_divides_by_all_examples():
+    def program(strategy, index):
+        value = strategy.run(lambda: tf.ones([replica_id()]) * 4.0)
+        return float(strategy.reduce("MEAN", value, axis=0)), float(strategy.reduce("SUM", value, axis=0))
+
+    assert [(4.0, 24.0)] * 2 == together(program)
+
+
+def test_workers_that_do_not_meet_are_named():
+    def program(strategy, index):
+        if index == 0:
+            strategy.run(lambda: ctx().all_reduce("sum", 1.0))
+
+    with pytest.raises(
+        tf.errors.MeetingError,
+        match=r"2 workers do not meet:\s+worker 0 of 2: waiting in all_reduce\(SUM\)[\s\S]*worker 1 of 2: returned",
+    ):
+        together(program)
+
+
+def test_each_worker_reads_its_own_part_of_the_data():
+    def program(strategy, index):
+        data = tf.data.Dataset.range(8).batch(4)
+        options = tf.data.Options()
+        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+        elements = strategy.experimental_distribute_dataset(data.with_options(options))
+        given_contexts = []
+        strategy.distribute_datasets_from_function(lambda given: given_contexts.append(given) or data)
+        return [parts(strategy, element) for element in elements], given_contexts
+
+    first, second = together(program, gpus=1)
+    assert ([[[0, 1]], [[4, 5]]], [[[2, 3]], [[6, 7]]]) == (first[0], second[0])
+    assert [tf.distribute.InputContext(2, 1, 2)] == second[1]
+
+
+def test_an_error_in_one_worker_ends_all_and_gives_the_environment_back(monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+
+    def program(strategy, index):
+        if index == 1:
+            raise KeyError
+        strategy.run(lambda: ctx().all_reduce("sum", 1.0))
+
+    with pytest.raises(KeyError) as raised:
+        together(program)
+
+    assert ["raised in worker 1 of 2"] == raised.value.__notes__
+    assert "TF_CONFIG" not in os.environ
+
+
+def test_a_worker_alone_says_that_it_needs_the_others(monkeypatch):
+    config = {"cluster": {"worker": ["a:1", "b:2"], "ps": ["c:3"]}, "task": {"type": "worker", "index": 1}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    with tf.using("host", gpus=2):
+        strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy()
+
+    resolver = strategy.cluster_resolver
+    assert ("worker", 1, config["cluster"]) == (resolver.task_type, resolver.task_id, resolver.cluster_spec().as_dict())
+    assert (4, [2, 3]) == (strategy.num_replicas_in_sync, parts(strategy, strategy.run(replica_id)))
+    with pytest.raises(RuntimeError, match="runs alone"):
+        strategy.run(lambda: ctx().all_reduce("sum", 1.0))
+
+
+def test_without_a_cluster_it_is_one_worker(monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    with tf.using("host", gpus=2):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+    assert 2.0 == float(strategy.reduce("SUM", strategy.run(lambda: tf.constant(1.0)), axis=None))
+    assert strategy.extended.worker_devices[0].startswith("/job:localhost")
+
+
+def test_a_parameter_server_does_not_train(monkeypatch):
+    monkeypatch.setenv(
+        "TF_CONFIG", json.dumps({"cluster": {"worker": ["a:1"], "ps": ["c:3"]}, "task": {"type": "ps", "index": 0}})
+    )
+    with pytest.raises(ValueError, match="ps:0; expected one of worker:0"):
+        tf.distribute.MultiWorkerMirroredStrategy()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[1]",
+        '{"task": 3}',
+        '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 4}}',
+        '{"cluster": {"worker": ["a:1"]}, "task": {"type": "chief", "index": 0}}',
+    ],
+)
+def test_a_configuration_that_is_none_is_refused(monkeypatch, text):
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(ValueError, match="expected"):
+        resolvers.TFConfigClusterResolver()
+
+
+@pytest.mark.parametrize("cluster", [3, {"worker": "a:1"}, {"worker": [1]}])
+def test_a_cluster_that_is_none_is_refused(cluster):
+    with pytest.raises(TypeError, match="expected"):
+        tf.train.ClusterSpec(cluster)
+
+
+def test_resolvers_tell_addresses():
+    spec = tf.train.ClusterSpec({"worker": ["a:1", "b:2"], "ps": {0: "c:3"}})
+    simple = resolvers.SimpleClusterResolver(spec, task_type="worker", task_id=1, rpc_layer="grpc")
+
+    assert ("grpc://b:2", "grpc://c:3") == (simple.master(), simple.master("ps", 0))
+    assert "here" == resolvers.SimpleClusterResolver(spec, master="here").master()
+    assert "" == resolvers.SimpleClusterResolver(spec).master()
+    assert (["worker", "ps"], 2, spec) == (spec.jobs, spec.num_tasks("worker"), tf.train.ClusterSpec(spec))
+    with tf.using("host", gpus=3):
+        assert {"GPU": 3} == simple.num_accelerators()
+    for wrong in (lambda: spec.num_tasks("chief"), lambda: spec.task_address("ps", 1)):
+        with pytest.raises(ValueError, match="expected"):
+            wrong()
+    with pytest.raises(TypeError, match="ClusterSpec"):
+        resolvers.SimpleClusterResolver({"worker": []})
+
+
+def test_workers_share_the_devices_of_jax():
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        joined = strategy.gather(strategy.run(lambda: tf.constant([replica_id()])), axis=0)
+        return float(strategy.run(lambda: ctx().all_reduce("sum", float(replica_id() + 1)))), joined.tolist()
+
+    with tf.using("jax", cpus=4):
+        results = run_workers(program, 4)
+        with pytest.raises(ValueError, match="share 4 devices"):
+            run_workers(lambda index: index, 5)
+
+    assert [(10.0, [0, 1, 2, 3])] * 4 == results
+
+
+def staged_program(strategy, index, staged):
+    """Every way in which a function can use a strategy of several workers."""
+    wrap = tf.function if staged else lambda fn: fn
+    with strategy.scope():
+        variable = tf.Variable(0.0, aggregation=SUM)
+        own = tf.Variable(0.0, synchronization=tf.VariableSynchronization.ON_READ, aggregation=SUM)
+
+    def replica(x):
+        variable.assign_add(x)
+        own.assign_add(x)
+        return ctx().all_reduce("SUM", x)
+
+    def values():
+        return strategy.experimental_distribute_values_from_function(
+            lambda c: tf.constant(1.0 + c.replica_id_in_sync_group)
+        )
+
+    @wrap
+    def step(x):
+        each = strategy.run(replica, args=(x,))
+        return strategy.reduce("SUM", each, axis=None), strategy.gather(
+            strategy.run(lambda x: x[None], args=(x,)), axis=0
+        )
+
+    read = wrap(lambda: own.read_value())
+    outside = [np.asarray(part).tolist() for part in step(values())]
+    with strategy.scope():
+        inside = [np.asarray(part).tolist() for part in step(values())]
+    in_replicas = parts(strategy, strategy.run(wrap(replica), args=(values(),)))
+    return outside, inside, in_replicas, float(variable), float(read()), float(own)
+
+
+@pytest.mark.parametrize("backend", ["simulator", "host"])
+@given(workers=generators.integers(1, 3), gpus=generators.integers(1, 3))
+@settings(max_examples=9)
+def test_a_function_combines_what_all_workers_have(backend, workers, gpus):
+    eager, staged = (
+        together(lambda s, i, staged=staged: staged_program(s, i, staged), workers, gpus, backend)
+        for staged in (False, True)
+    )
+    count = workers * gpus
+    total = count * (count + 1) / 2
+
+    assert eager == staged
+    for outside, inside, in_replicas, variable, read, own in staged:
+        assert [total * count, [1.0 + number for number in range(count)]] == outside == inside
+        assert ([total] * gpus, 3 * total, 3 * total, 3 * total) == (in_replicas, variable, read, own)
+
+
+def test_on_jax_a_function_combines_what_all_workers_have():
+    def run(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        return staged_program(strategy, index, True)
+
+    with tf.using("jax", cpus=2):
+        first, second = run_workers(run, 2)
+
+    assert first == second
+    assert ([6.0, [1.0, 2.0]], 9.0) == (first[0], first[3])

@@ -1,0 +1,493 @@
+import json
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as generators
+
+import refdist as tf
+import simulator
+from refdist._core.clusters.workers import run_workers
+from refdist._core.input.distributed_dataset import DistributedDataset, Placing, Share, Splitting, stages_of
+from refdist._core.input.sharding import steps
+from refdist._core.strategies.plan import Plan
+
+Dataset = tf.data.Dataset
+Policy = tf.data.experimental.AutoShardPolicy
+
+
+def mirrored(count, backend="simulator"):
+    with tf.using(backend, gpus=count):
+        return tf.distribute.MirroredStrategy()
+
+
+def parts(strategy, element):
+    return [np.asarray(part).tolist() for part in strategy.experimental_local_results(element)]
+
+
+def options(policy):
+    made = tf.data.Options()
+    made.experimental_distribute.auto_shard_policy = policy
+    return made
+
+
+def worker(local, workers, index):
+    """A plan for the replicas of one worker, and its share of the input."""
+    with tf.using("host", gpus=local):
+        plan: Plan = tf.distribute.MirroredStrategy().extended.plan
+    return Placing(plan, None), Share(workers, index, local * workers)
+
+
+def steps_of(source, local):
+    """The steps of one worker, each as the pieces of its replicas."""
+    elements = [element.values if local > 1 else (element,) for element in DistributedDataset(source)]
+    return [[np.asarray(part).tolist() for part in components] for components in elements]
+
+
+@given(
+    n=generators.integers(0, 50),
+    batch=generators.integers(1, 17),
+    local=generators.integers(1, 9),
+    workers=generators.integers(1, 3),
+    policy=generators.sampled_from([Policy.AUTO, Policy.DATA]),
+)
+@settings(max_examples=400)
+def test_each_step_is_one_global_batch_over_the_replicas_of_all_workers(n, batch, local, workers, policy):
+    own = []
+    for index in range(workers):
+        placing, share = worker(local, workers, index)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            source = Splitting(Dataset.range(n).batch(batch).stage, options(policy), placing, share)
+        own.append(steps_of(source, local))
+
+    together = [[piece for parts in step for piece in parts] for step in zip(*own, strict=True)]
+    assert documented_split(n, batch, local * workers) == together
+
+
+def documented_split(n, batch, replicas):
+    """The steps of all replicas: each is a batch, cut into pieces of one size, replica by replica, the rest empty."""
+    piece, found = -(-batch // replicas), []
+    for start in range(0, n, batch):
+        whole = list(range(start, min(start + batch, n)))
+        found.append([whole[at * piece : (at + 1) * piece] for at in range(replicas)])
+    return found
+
+
+def on_workers(make, workers=2, local=1):
+    """The steps of each worker, each as the pieces of its replicas."""
+
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        return [parts(strategy, element) for element in strategy.experimental_distribute_dataset(make(index))]
+
+    with tf.using("simulator", gpus=local):
+        return run_workers(program, workers)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "expected"),
+    [
+        # As TensorFlow 2.21 has it on two workers; of a last batch that is not full it gives each replica an equal part.
+        (lambda: Dataset.range(8).batch(4), [[[0, 1], [4, 5]], [[2, 3], [6, 7]]]),
+        (lambda: Dataset.range(9).batch(2), [[[0], [2], [4], [6], [8]], [[1], [3], [5], [7], []]]),
+        (lambda: Dataset.range(10).batch(5), [[[0, 1, 2], [5, 6, 7]], [[3, 4], [8, 9]]]),
+        (lambda: Dataset.range(11).batch(4), [[[0, 1], [4, 5], [8, 9]], [[2, 3], [6, 7], [10]]]),
+        (lambda: Dataset.range(5).batch(4).repeat(2), [[[0, 1], [4], [0, 1], [4]], [[2, 3], [], [2, 3], []]]),
+    ],
+)
+def test_two_workers_share_each_batch_and_have_the_same_steps(dataset, expected):
+    assert expected == [
+        [piece for (piece,) in steps]
+        for steps in on_workers(lambda index: dataset().with_options(options(Policy.DATA)))
+    ]
+
+
+@pytest.mark.parametrize("local", [1, 2])
+def test_workers_with_fewer_files_take_part_in_the_steps_of_the_others_with_nothing(tmp_path, local):
+    for index, count in enumerate((5, 1, 0)):
+        (tmp_path / f"{index}.txt").write_text("".join(f"{index}{line}\n" for line in range(count)))
+    names = [str(tmp_path / f"{index}.txt") for index in range(3)]
+    seen = on_workers(lambda index: tf.data.TextLineDataset(names).batch(3 * local), 3, local)
+
+    assert 1 == len({len(steps) for steps in seen})
+    assert [[b"00", b"01", b"02", b"03", b"04"], [b"10"], []] == [
+        [line for step in steps for piece in step for line in piece] for steps in seen
+    ]
+
+
+def test_workers_whose_functions_make_datasets_of_different_length_end_together():
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        made = strategy.distribute_datasets_from_function(lambda given: Dataset.range(4 - 2 * index).batch(2))
+        iterator = iter(made)
+        boxes = [iterator.get_next_as_optional() for _ in range(3)]
+        assert not iterator.get_next_as_optional().has_value()
+        return [parts(strategy, box.get_value()) for box in boxes if box.has_value()]
+
+    with tf.using("simulator", gpus=1):
+        assert [[[[0, 1]], [[2, 3]]], [[[0, 1]], [[]]]] == run_workers(program, 2)
+
+
+@given(batch=generators.integers(0, 40), whole=generators.integers(1, 40), replicas=generators.integers(1, 9))
+def test_pieces_cover_a_batch_in_order(batch, whole, replicas):
+    cuts = [cut for step in steps(batch, whole, replicas, replicas) for cut in step]
+
+    assert [position for start, stop in cuts for position in range(start, stop)] == list(range(batch))
+    assert 1 == len(steps(batch, whole, replicas, replicas)), "one batch is one step on one worker"
+
+
+def test_several_workers_share_out_files(tmp_path):
+    for index in range(4):
+        (tmp_path / f"{index}.txt").write_text(f"{index}\n")
+    dataset = tf.data.TextLineDataset([str(tmp_path / f"{index}.txt") for index in range(4)]).batch(1)
+    seen = []
+    for index in range(2):
+        placing, share = worker(1, 2, index)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            source = Splitting(dataset.stage, options(Policy.AUTO), placing, share)
+        seen.append([line for step in steps_of(source, 1) for line in step[0]])
+
+    assert [[b"0", b"2"], [b"1", b"3"]] == seen
+
+
+def test_too_few_files_and_no_files_are_errors_with_advice(tmp_path):
+    (tmp_path / "a").write_text("x")
+    placing, share = worker(1, 2, 0)
+    with pytest.raises(ValueError, match="1 files for 2 workers"):
+        Splitting(tf.data.TextLineDataset(str(tmp_path / "a")).stage, options(Policy.FILE), placing, share)
+    with pytest.raises(ValueError, match="does not come from files"):
+        Splitting(Dataset.range(4).stage, options(Policy.FILE), placing, share)
+
+
+def test_sharing_out_by_element_is_announced_and_can_be_switched_off_or_placed():
+    placing, share = worker(1, 2, 1)
+    with pytest.warns(UserWarning, match="each of the 2 workers reads all of it"):
+        Splitting(Dataset.range(4).batch(1).stage, options(Policy.AUTO), placing, share)
+    everything = Splitting(Dataset.range(4).batch(1).stage, options(Policy.OFF), placing, share)
+    hinted = Splitting(
+        Dataset.range(4).shard(tf.data.experimental.SHARD_HINT, 0).batch(1).stage, options(Policy.HINT), placing, share
+    )
+
+    assert [0, 1, 2, 3] == [x for step in steps_of(everything, 1) for x in step[0]]
+    assert [1, 3] == [x for step in steps_of(hinted, 1) for x in step[0]]
+
+
+def test_a_last_partial_batch_is_filled_replica_by_replica(any_backend, names):
+    strategy = tf.distribute.MirroredStrategy(names[:2])
+    dataset = strategy.experimental_distribute_dataset(Dataset.range(14).batch(8))
+
+    assert [[[0, 1, 2, 3], [4, 5, 6, 7]], [[8, 9, 10, 11], [12, 13]]] == [
+        parts(strategy, element) for element in dataset
+    ]
+    assert [[0, 1, 2, 3], [4, 5, 6, 7]] == parts(strategy, next(iter(dataset))), "a second loop starts again"
+
+
+def test_a_replica_without_data_gets_an_empty_piece_of_the_right_shape():
+    strategy = mirrored(3)
+    dataset = strategy.experimental_distribute_dataset(Dataset.from_tensor_slices(np.ones((4, 2), np.float32)).batch(4))
+    (element,) = list(dataset)
+
+    assert [(2, 2), (2, 2), (0, 2)] == [part.shape for part in element.values]
+    assert tf.float32 == element.values[2].dtype
+
+
+def test_nests_are_split_leaf_by_leaf_and_lie_on_the_devices(any_backend, names):
+    strategy = tf.distribute.MirroredStrategy(names[:2])
+    data = Dataset.from_tensor_slices({"x": np.arange(8.0).reshape(4, 2), "y": (np.arange(4),)}).batch(4)
+    element = next(iter(strategy.experimental_distribute_dataset(data)))
+
+    assert [[[0, 1], [2, 3]], [[4, 5], [6, 7]]] == parts(strategy, element["x"])
+    assert [[0, 1], [2, 3]] == parts(strategy, element["y"][0])
+    assert list(strategy.extended.worker_devices) == [tf.device_name(part) for part in element["x"].values]
+
+
+def test_pieces_stay_on_the_host_when_asked_to():
+    strategy = mirrored(2)
+    chosen = tf.distribute.InputOptions(experimental_fetch_to_device=False)
+    element = next(iter(strategy.experimental_distribute_dataset(Dataset.range(4).batch(2), chosen)))
+
+    assert {"CPU:0"} == {part.device[-5:] for part in element.values}
+
+
+def test_options_that_are_none_or_cannot_be_are_refused():
+    with pytest.raises(TypeError, match="with_options"):
+        mirrored(2).experimental_distribute_dataset(Dataset.range(4).batch(2), tf.data.Options())
+    each = tf.distribute.InputOptions(experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA)
+    with pytest.raises(NotImplementedError, match="PER_WORKER"):
+        mirrored(2).distribute_datasets_from_function(lambda given: Dataset.range(4).batch(2), each)
+
+
+@pytest.mark.parametrize(
+    "loader", [[np.arange(4), np.arange(2)], (np.arange(4), np.arange(2)), lambda: iter([np.arange(4), np.arange(2)])]
+)
+def test_any_other_source_of_batches_is_distributed(loader):
+    strategy = mirrored(2)
+    dataset = strategy.experimental_distribute_dataset(loader)
+
+    assert [[[0, 1], [2, 3]], [[0, 1], []]] == [parts(strategy, element) for element in dataset]
+    assert 2 == len(list(dataset)), "a second loop starts again"
+
+
+@pytest.mark.parametrize("loader", [iter([1]), 3, (x for x in [1])])
+def test_what_cannot_be_iterated_over_again_is_refused(loader):
+    with pytest.raises(TypeError, match="expected a"):
+        mirrored(2).experimental_distribute_dataset(loader)
+
+
+def test_scalars_cannot_be_split_but_can_be_dealt():
+    strategy = mirrored(2)
+    distributed = strategy.experimental_distribute_dataset(Dataset.range(4))
+    with pytest.raises(ValueError, match="distribute_datasets_from_function"):
+        next(iter(distributed))
+    with pytest.raises(ValueError, match="distribute_datasets_from_function"):
+        distributed.element_spec  # noqa: B018
+    dealt = strategy.distribute_datasets_from_function(lambda given: Dataset.range(4))
+    assert [[0, 1], [2, 3]] == [parts(strategy, element) for element in dealt]
+    with pytest.raises(ValueError, match="middle of a step"):
+        list(strategy.distribute_datasets_from_function(lambda given: Dataset.range(3)))
+
+
+def test_parts_of_different_length_are_refused():
+    strategy = mirrored(2)
+    with pytest.raises(ValueError, match="3, 2 examples"):
+        list(strategy.experimental_distribute_dataset([(np.ones(3), np.ones(2))]))
+
+
+def test_a_dataset_function_is_called_once_and_its_batches_are_dealt(any_backend, names):
+    strategy = tf.distribute.MirroredStrategy(names[:2])
+    calls = []
+
+    def make(given):
+        calls.append((given, tf.device_name(tf.constant(1.0))[-5:]))
+        return Dataset.range(10).batch(given.get_per_replica_batch_size(4))
+
+    dataset = strategy.distribute_datasets_from_function(make)
+
+    assert [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8, 9], []]] == [parts(strategy, element) for element in dataset]
+    assert 3 == len(list(dataset))
+    assert [(tf.distribute.InputContext(1, 0, 2), "CPU:0")] == calls
+
+
+@pytest.mark.parametrize("made", [None, [1], 3])
+def test_a_dataset_function_must_return_a_dataset(made):
+    with pytest.raises(TypeError, match="expected a tf"):
+        mirrored(2).distribute_datasets_from_function(lambda given: made)
+
+
+def test_a_batch_size_that_does_not_divide_is_an_error_with_the_nearest_one():
+    with pytest.raises(ValueError, match="Use 9"):
+        tf.distribute.InputContext(num_replicas_in_sync=3).get_per_replica_batch_size(8)
+
+
+def test_the_spec_is_per_replica_and_fits_the_elements():
+    strategy = mirrored(2)
+    dataset = strategy.experimental_distribute_dataset(Dataset.range(5).batch(2))
+    one = "TensorSpec(shape=(None,), dtype=tf.int64, name=None)"
+    expected = f"PerReplicaSpec({one}, {one})"
+
+    assert expected == repr(dataset.element_spec) == repr(iter(dataset).element_spec)
+    assert all(dataset.element_spec.is_compatible_with(element) for element in dataset)
+    one = tf.distribute.OneDeviceStrategy("/cpu:0").experimental_distribute_dataset(Dataset.range(5).batch(2))
+    assert tf.TensorSpec((None,), tf.int64) == one.element_spec
+
+
+def test_it_offers_iteration_and_its_spec_and_nothing_else():
+    dataset = mirrored(2).experimental_distribute_dataset(Dataset.range(4).batch(2))
+
+    assert ["element_spec"] == [name for name in dir(dataset) if not name.startswith("_")]
+    assert ["rebatch(1)", "prefetch(2)"] == stages_of(dataset)
+    with pytest.raises(TypeError, match="distributed again"):
+        mirrored(2).experimental_distribute_dataset(dataset)
+
+
+def test_the_end_is_an_error_or_an_empty_box():
+    iterator = iter(mirrored(2).experimental_distribute_dataset(Dataset.range(2).batch(2)))
+
+    assert iterator.get_next_as_optional().has_value()
+    empty = iterator.get_next_as_optional()
+    assert not empty.has_value()
+    with pytest.raises(tf.errors.OutOfRangeError):
+        empty.get_value()
+    with pytest.raises(tf.errors.OutOfRangeError):
+        iterator.get_next()
+    with pytest.raises(StopIteration):
+        next(iterator)
+
+
+def test_an_empty_dataset_has_no_steps():
+    assert [] == list(mirrored(2).experimental_distribute_dataset(Dataset.range(0).batch(2)))
+
+
+def test_an_error_of_a_generator_comes_at_its_place_and_nothing_comes_twice():
+    def make():
+        yield np.arange(2)
+        raise KeyError("broken")
+
+    iterator = iter(mirrored(2).experimental_distribute_dataset(make))
+    assert [[0], [1]] == [np.asarray(part).tolist() for part in next(iterator).values]
+    with pytest.raises(KeyError) as raised:
+        next(iterator)
+    assert ["raised while element 1 of LoaderDataset was made"] == raised.value.__notes__
+    with pytest.raises(KeyError):
+        next(iterator)  # a loop that has failed does not look like one that has ended
+
+
+pipelines = generators.sampled_from(
+    [
+        lambda size: Dataset.range(23).batch(size),
+        lambda size: Dataset.range(23).shuffle(23, seed=4).batch(size),
+        lambda size: Dataset.range(23).shuffle(5).batch(size),
+        lambda size: Dataset.range(23).shuffle(5).repeat(2).batch(size),
+        lambda size: Dataset.range(23).filter(lambda x: x % 3 > 0).batch(size).map(lambda x: x * 2),
+        lambda size: (
+            Dataset.from_generator(lambda: iter(range(23)), tf.int64).shuffle(4, seed=1).batch(size).prefetch(2)
+        ),
+        lambda size: Dataset.range(23).map(lambda x: x + 1, num_parallel_calls=4).batch(size),
+        lambda size: Dataset.range(4).flat_map(lambda x: Dataset.range(5).shuffle(5, seed=int(x))).batch(size),
+        lambda size: Dataset.range(23).shard(2, 1).repeat(3).take(20).skip(3).batch(size),
+        lambda size: Dataset.range(4).flat_map(lambda x: Dataset.range(int(x) + 3)).batch(size),
+        lambda size: (
+            Dataset.zip((Dataset.range(23), Dataset.range(23).shuffle(9, seed=2)))
+            .map(lambda a, b: a * 100 + b)
+            .batch(size)
+        ),
+        lambda size: Dataset.range(23).cache().concatenate(Dataset.range(5)).batch(size),
+    ]
+)
+
+
+@given(
+    make=pipelines,
+    size=generators.integers(1, 6),
+    done=generators.integers(0, 8),
+    first=generators.integers(1, 4),
+    then=generators.integers(1, 4),
+    resized=generators.integers(1, 6),
+)
+def test_a_position_holds_on_another_number_of_replicas_and_another_batch_size(make, size, done, first, then, resized):
+    dataset = make(size)
+    iterator = iter(mirrored(first).experimental_distribute_dataset(dataset))
+    seen = []
+    for element, _ in zip(iterator, range(done), strict=False):
+        seen += [int(x) for part in mirrored(first).experimental_local_results(element) for x in np.asarray(part)]
+    state = json.loads(json.dumps(iterator.state()))
+    rest = [
+        int(x)
+        for element in iterator
+        for part in mirrored(first).experimental_local_results(element)
+        for x in np.asarray(part)
+    ]
+
+    other = iter(mirrored(then).experimental_distribute_dataset(make(resized)))
+    other.restore(state)
+    resumed = [
+        int(x)
+        for element in other
+        for part in mirrored(then).experimental_local_results(element)
+        for x in np.asarray(part)
+    ]
+
+    # A last stage such as map() keeps the order; so the rest is the very same, not only the same set.
+    assert rest == resumed
+    assert len(seen) + len(rest) == len(seen) + len(resumed)
+
+
+def test_a_parallel_map_does_not_count_what_it_has_read_ahead():
+    dataset = Dataset.range(24).batch(2).map(lambda x: x, num_parallel_calls=4)
+    iterator = iter(mirrored(2).experimental_distribute_dataset(dataset))
+    next(iterator)
+    other = iter(mirrored(2).experimental_distribute_dataset(dataset))
+    other.restore(iterator.state())
+
+    assert [[2], [3]] == parts(mirrored(2), next(other))
+
+
+def test_an_order_that_cannot_be_found_again_has_no_position():
+    dataset = Dataset.range(4).flat_map(lambda x: Dataset.range(5).shuffle(5)).batch(2)
+    iterator = iter(mirrored(2).experimental_distribute_dataset(dataset))
+    next(iterator)
+    with pytest.raises(ValueError, match="expected an order that can be found again"):
+        iterator.state()
+
+
+def test_a_position_of_dealt_batches_is_kept_too():
+    def make(given):
+        return Dataset.range(12).batch(given.get_per_replica_batch_size(4))
+
+    iterator = iter(mirrored(2).distribute_datasets_from_function(make))
+    next(iterator)
+    other = iter(mirrored(4).distribute_datasets_from_function(make))
+    other.restore(iterator.state())
+
+    assert [[[4], [5], [6], [7]], [[8], [9], [10], [11]]] == [parts(mirrored(4), element) for element in other]
+
+
+SOUND = {"consumed": 1, "unit": "samples", "shuffles": []}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        3,
+        {},
+        {**SOUND, "consumed": "x"},
+        {**SOUND, "consumed": -1},
+        {**SOUND, "shuffles": [[1, 2]]},
+        {**SOUND, "shuffles": [[1]]},
+        {**SOUND, "unit": "ShuffleDataset"},
+        {**SOUND, "shuffles": [["a", 1]]},
+        {**SOUND, "samples": -1},
+        {**SOUND, "step": 1},
+    ],
+)
+def test_a_position_that_is_none_or_of_another_pipeline_is_refused(state):
+    iterator = iter(mirrored(2).experimental_distribute_dataset(Dataset.range(4).batch(2)))
+    with pytest.raises(ValueError, match="position"):
+        iterator.restore(state)
+    with pytest.raises(ValueError, match="position"):
+        iter(Dataset.range(4).batch(2)).restore(state)
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+def test_as_many_steps_as_replicas_are_read_ahead_of_the_loop(replicas):
+    pulled = []
+
+    def numbers():
+        for number in range(20):
+            pulled.append(number)
+            yield np.full(replicas, number)
+
+    with tf.using("simulator", gpus=replicas), simulator.ledger() as record:
+        strategy = tf.distribute.MirroredStrategy()
+        data = Dataset.from_generator(numbers, output_signature=tf.TensorSpec((replicas,), tf.int64))
+        iterator = iter(strategy.experimental_distribute_dataset(data))
+        pulled.clear()
+        assert 0 == len(pulled)
+        next(iterator)
+        next(iterator)
+
+        assert 2 + replicas == len(pulled)
+        assert 2 * replicas == len(record.deliveries)  # what is read ahead has not been delivered
+        again = iter(strategy.experimental_distribute_dataset(data))
+        again.restore(iterator.state())
+        expected, got = (strategy.experimental_local_results(next(one)) for one in (iterator, again))
+        assert [np.asarray(part).tolist() for part in expected] == [np.asarray(part).tolist() for part in got]
+        assert 2 == int(np.asarray(expected[0]).ravel()[0])
+
+
+def test_what_was_read_before_a_failure_is_delivered_first():
+    def numbers():
+        yield from range(3)
+        raise KeyError("gone")
+
+    with tf.using("simulator", gpus=1):
+        data = Dataset.from_generator(numbers, output_signature=tf.TensorSpec((), tf.int64))
+        iterator = iter(tf.distribute.MirroredStrategy().experimental_distribute_dataset(data.batch(1)))
+        assert [0, 1, 2] == [int(np.asarray(next(iterator))[0]) for _ in range(3)]
+        for _ in range(2):
+            with pytest.raises(Exception, match="gone"):
+                next(iterator)

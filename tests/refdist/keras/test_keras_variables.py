@@ -1,0 +1,78 @@
+"""The variables of Keras are held by those of the strategy, and its scopes are those of each replica."""
+
+import numpy as np
+import pytest
+
+import refdist as tf
+from tests.refdist import staging
+from tests.refdist.keras.models import INPUTS, compiled, made
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of Keras itself
+names, strategy = staging.names, staging.strategy  # fixtures
+
+
+def test_the_value_of_a_variable_is_a_tensor_where_code_computes_and_else_a_variable(strategy):
+    import jax
+
+    variable = made(strategy, lambda: tf.keras.Variable(np.float32([1, 2])))
+    inside = []
+    strategy.run(lambda: inside.append(variable.value))
+
+    assert isinstance(variable.value, tf.Variable)
+    assert 2 == len(strategy.experimental_local_results(variable.value))
+    assert all(isinstance(value, jax.Array) for value in inside)
+    assert [3.0, 6.0] == np.asarray(variable * 3).tolist()
+
+
+def test_a_layer_made_in_a_traced_function_has_its_weights_once(strategy):
+    with strategy.scope():
+        layer = tf.keras.layers.Dense(1, kernel_initializer="ones", use_bias=False)
+
+    @tf.function
+    def step(x):
+        return strategy.run(layer, args=(x,))
+
+    for _ in range(2):
+        results = strategy.experimental_local_results(step(tf.constant(INPUTS)))
+
+    assert 1 == len(layer.weights)
+    for result in results:
+        np.testing.assert_allclose(np.asarray(result), INPUTS.sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_replicas_may_pause_in_the_middle_of_a_layer():
+    # Dropout counts the numbers that it has drawn, in a variable that all replicas write together.
+    with tf.using("simulator", gpus=2):
+        strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        model = compiled(tf.keras.layers.Dropout(0.5), tf.keras.layers.Dense(2))
+    results = strategy.run(lambda: model(INPUTS, training=True))
+    first, second = (np.asarray(part) for part in strategy.experimental_local_results(results))
+
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, np.asarray(strategy.experimental_local_results(model(INPUTS))[0]))
+
+
+@pytest.mark.parametrize("kind", ["mirrored", "central storage"])
+def test_metrics_that_assign_their_sums_add_up_over_replicas(names, kind):
+    central = tf.distribute.experimental.CentralStorageStrategy
+    strategy = tf.distribute.MirroredStrategy(names[:2]) if kind == "mirrored" else central(names[:2], "CPU:0")
+    with strategy.scope():
+        metric = tf.keras.metrics.TruePositives()
+    for _ in range(2):
+        strategy.run(lambda: metric.update_state([1.0, 0.0], [1.0, 1.0]))
+
+    assert 4.0 == float(metric.result())
+
+
+def test_clearing_the_session_keeps_replicas_apart():
+    with tf.using("simulator", gpus=2):
+        strategy = tf.distribute.MirroredStrategy()
+    tf.keras.utils.clear_session(free_memory=False)
+    with strategy.scope():
+        layer = tf.keras.layers.Dropout(0.5)
+
+    masked = strategy.run(lambda: layer(INPUTS, training=True))
+
+    first, second = (np.asarray(part) for part in strategy.experimental_local_results(masked))
+    assert first.tolist() == second.tolist()  # each replica draws the mask that it would draw alone

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+import refdist as tf
+from refdist._core.saving.array_file import write_arrays
+
+HOSTILE = [
+    "__class__/variables", "__class__/x", "__dict__/x", "__init__", "__setattr__/x", "a/__class__/variables", "a/__dict__/b",
+    "variables", "trainable_variables", "name", "name/x", "variables/0", "a/variables", "", "/", "a/", "/a", "a//b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", HOSTILE)
+def test_a_path_that_is_no_name_of_a_variable_is_not_followed(tmp_path, path):
+    before = dict(vars(tf.Module))
+    write_arrays(tmp_path / "variables.safetensors", {"good": np.ones(2), path: np.ones(2)})
+    with pytest.raises(ValueError, match="expected names that a module has free"):
+        tf.saved_model.load(str(tmp_path))
+
+    assert before == dict(vars(tf.Module))
+
+
+@pytest.mark.parametrize("paths", [("a", "a/b"), ("a/b", "a"), ("a", "a/b/c"), ("x/a/b/c", "x/a")])
+def test_a_path_that_is_a_variable_and_has_variables_is_told(tmp_path, paths):
+    write_arrays(tmp_path / "variables.safetensors", {path: np.ones(2) for path in paths})
+    with pytest.raises(ValueError, match="expected the first to be a variable or to have some, not both"):
+        tf.saved_model.load(str(tmp_path))
+
+
+def test_what_could_not_be_loaded_is_not_saved(tmp_path):
+    module = tf.Module()
+    module.parts = {"name": tf.Variable(1.0)}
+    with pytest.raises(ValueError, match="The module has a variable under 'parts/name'"):
+        tf.saved_model.save(module, str(tmp_path / "model"))
+
+    assert not (tmp_path / "model").exists()
+
+
+def test_keys_and_indices_are_names_too(tmp_path):
+    module = tf.Module()
+    module.parts = [tf.Variable(1.0), {"a/b": tf.Variable(2.0), "_private": tf.Variable(3.0)}]
+    tf.saved_model.save(module, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+
+    assert [1.0, 3.0, 2.0] == [variable.numpy() for variable in loaded.variables]
+    assert 2.0 == getattr(getattr(loaded.parts, "1"), "a/b").numpy()
