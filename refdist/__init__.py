@@ -4,6 +4,8 @@ import importlib
 from typing import Any
 
 from refdist import cluster, compat, config, data, distribute, errors, io, nest, random, saved_model, tpu, train
+from refdist._core import wiring
+from refdist._core.backends.choosing import use, using
 from refdist._core.base.dtypes import (
     bfloat16,
     bool,
@@ -43,11 +45,12 @@ from refdist._core.replicas.context import variable_creator_scope
 from refdist._core.replicas.graph import Graph
 from refdist._core.replicas.specs import TensorSpec
 from refdist._core.saving.module import Module
-from refdist._core.seam.backend import use, using
 from refdist._core.seam.draft import executing_eagerly
 from refdist._core.staging.function import function
 from refdist._core.strategies.logical_devices import logical_pieces
 from refdist._core.variables.variable import Variable
+
+wiring.install()
 
 __all__ = [
     "Graph",

@@ -18,10 +18,11 @@ import numpy as np
 from refdist._core.backends.host_backend import HostBackend, mean
 from refdist._core.base.call_sites import call_site
 from refdist._core.base.enums import ReduceOp
-from refdist._core.devices.device import PLACEMENT, Device
+from refdist._core.base.where import HERE
+from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import Tensor, labelled
 from refdist._core.devices.tpu_topology import mesh_shape
-from refdist._core.seam.backend import Tensors
+from refdist._core.seam.backend import NOWHERE, Tensors
 from simulator.clock import Clock
 from simulator.folding import fold
 from simulator.memory import Memory
@@ -68,6 +69,7 @@ class SimulatorBackend(HostBackend):
             predict_all_reduce(cluster, 0, IN_SWITCH)  # which refuses a cluster without such a switch
         super().__init__(**counts)
         self.clock: Clock | None = None
+        self.ledger: Any = None  # where it is noted who got which sample, if somebody has asked for it
         self.memory: Memory | None = None  # where the devices of the cluster have an end to theirs
         self._algorithm, self._accumulate = algorithm, accumulation(accumulate)
         self._share: range | None = None  # the places of this worker's devices, where several workers share the cluster
@@ -78,22 +80,24 @@ class SimulatorBackend(HostBackend):
             self._places = {device: place for place, device in enumerate(virtual)}
             names = _names(virtual)
             self.clock = Clock(cluster, names)
-            self.ambient = True
             if math.isfinite(cluster.kind.memory_bytes):
                 self.memory = Memory(names, cluster.kind.memory_bytes)
 
     def on(self, device: Device | None) -> AbstractContextManager[Any]:
         clock = self.clock
         if clock is None:
-            return nullcontext()
+            return NOWHERE
         if sys.modules.get("jax") is None:
             return _without_jax()
 
         def charge(flops: float, moved: float, name: str, inputs: Sequence[Any]) -> None:
-            self.await_tensors(inputs, PLACEMENT.get() or device)
-            self.charge(clock.roofline(flops, moved), name, PLACEMENT.get() or device)
+            self.await_tensors(inputs, HERE.get().device or device)
+            self.charge(clock.roofline(flops, moved), name, HERE.get().device or device)
 
         return _metering().metered(charge)
+
+    def ledger_in_use(self) -> Any:
+        return self.ledger
 
     def fold(self, tensors: Sequence[Any]) -> np.ndarray[Any, Any]:
         wider = self._precision(tensors[0])
@@ -137,7 +141,7 @@ class SimulatorBackend(HostBackend):
     def put(self, array: Any, device: Device | None) -> Tensor:
         return self._timed(super().put(array, device))
 
-    def alike(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
+    def in_unison(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
         return nullcontext() if self.clock is None else self._doing_alike(tuple(devices), given)
 
     @contextmanager

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from refdist._core.devices.device import PLACEMENT
+from refdist._core.backends.choosing import current
+from refdist._core.base.where import HERE
 from refdist._core.replicas.context import backend as backend_here
-from refdist._core.seam.backend import current
 from simulator.backend import SimulatorBackend
 from simulator.clock import Clock
 from simulator.ledger import Ledger
@@ -60,7 +60,7 @@ def busy(seconds: float, name: str = "busy") -> None:
     if not (isinstance(number, (int, float)) and 0 <= number <= sys.float_info.max):
         raise ValueError(f"busy() got {seconds!r}; expected a number of seconds of at least 0. Give the time it takes.")
     backend, _ = _with_clock("busy()")
-    device = PLACEMENT.get()
+    device = HERE.get().device
     if device is None:
         raise RuntimeError(
             "busy() was called where no device is chosen; expected a replica, or a tf.device block. Call it in the function that "
@@ -111,7 +111,7 @@ def overlap() -> Generator[None]:
         yield
     finally:
         clock.overlapping -= 1
-        place = backend.place_of(PLACEMENT.get())
+        place = backend.place_of(HERE.get().device)
         if not clock.overlaps:
             clock.catch_up()
         elif place is not None:

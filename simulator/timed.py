@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from refdist._core.base import nest
-from refdist._core.devices.device import PLACEMENT
+from refdist._core.base.where import HERE
 from refdist._core.devices.logical_layout import LaidOut
 from refdist._core.devices.tensor import Tensor
 
@@ -92,19 +92,19 @@ class TimedTensor(Tensor):
             return result
         view = result.view(TimedTensor)  # functions such as broadcast_to forget the subclass
         view.flags.writeable = False
-        view._device, view._owner, view.ready = PLACEMENT.get() or self._device, self._owner, self.ready
+        view._device, view._owner, view.ready = HERE.get().device or self._device, self._owner, self.ready
         return view
 
     def _await(self, inputs: Sequence[Any]) -> None:
         """Let the device wait for what it computes with."""
         if self._owner is not None:
-            self._owner.await_tensors(inputs, PLACEMENT.get() or self._device)
+            self._owner.await_tensors(inputs, HERE.get().device or self._device)
 
     def _made(
         self, name: str, inputs: Sequence[Any], results: Sequence[Any], operations: float | None, written: Any = ()
     ) -> list[Any]:
         """Let the device work for what it has computed, and make tensors of that."""
-        owner, device = self._owner, PLACEMENT.get() or self._device
+        owner, device = self._owner, HERE.get().device or self._device
         if owner is None or owner.clock is None:
             return list(results)
         arrays = [x for x in [*inputs, *results] if isinstance(x, (np.ndarray, np.generic))]

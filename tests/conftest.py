@@ -11,8 +11,8 @@ import hypothesis
 import pytest
 
 import refdist
-from refdist._core.replicas import context
-from refdist._core.seam import backend
+from refdist._core.backends import choosing
+from refdist._core.base.where import HERE, Where
 
 hypothesis.settings.register_profile(
     "refdist",
@@ -27,10 +27,10 @@ hypothesis.settings.load_profile("refdist")
 @pytest.fixture(autouse=True)
 def fresh_backend(monkeypatch):
     """Let no test see the backend, or the scope, that another one chose."""
-    monkeypatch.setattr(backend, "_chosen", None)
+    monkeypatch.setattr(choosing, "_chosen", None)
     monkeypatch.delenv("REFDIST_BACKEND", raising=False)
     yield
-    assert context.current_frame() is None, "a scope was left open"
+    assert Where() == HERE.get(), "something was left entered"
 
 
 @pytest.fixture(params=["host", "simulator", "jax"])

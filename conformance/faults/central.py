@@ -4,7 +4,8 @@ from itertools import count
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist._core.devices.device import Device, placed
+from refdist._core.base.where import entered
+from refdist._core.devices.device import Device
 from refdist._core.input.dataset_options import AutoShardPolicy, Options
 from refdist._core.input.distributed_dataset import Placing, Share
 from refdist._core.input.transforms import Shard
@@ -14,10 +15,10 @@ from refdist._core.staging.function import Function
 from refdist._core.strategies import central_storage, strategy
 from refdist._core.strategies.central_storage import CentralStorageStrategy
 from refdist._core.strategies.extended import StrategyExtended
-from refdist._core.strategies.plan import Placement
 from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.strategies.v1_strategies import CentralStorageStrategyV1
 from refdist._core.variables import creation
+from refdist._core.variables.placement import Placement
 
 
 @fault("CENTRAL-01")
@@ -34,12 +35,12 @@ def the_constructor_takes_keywords_only(plant: Plant) -> None:
 def variables_go_to_the_compute_devices_in_turn(plant: Plant) -> None:
     turn = count()
 
-    def in_turn(home: Device) -> Any:
+    def in_turn(device: Device) -> Any:
         plan = get_strategy().extended.plan
         central = plan.placement is Placement.CENTRAL
-        return placed(plan.devices[next(turn) % len(plan.devices)] if central else home)
+        return entered(device=plan.devices[next(turn) % len(plan.devices)] if central else device)
 
-    plant.replace(creation, "placed", in_turn)
+    plant.replace(creation, "entered", in_turn)
 
 
 @fault("CENTRAL-03")

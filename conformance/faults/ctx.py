@@ -9,6 +9,7 @@ import numpy as np
 from conformance.faults import Plant, fault
 from refdist import distribute
 from refdist._core.base.enums import ReduceOp
+from refdist._core.base.where import HERE
 from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
 from refdist._core.replicas.values import PerReplica
@@ -29,7 +30,7 @@ def the_context_is_a_bag_of_facts(plant: Plant) -> None:
 
 @fault("CTX-02")
 def every_scope_counts_as_cross_replica_context(plant: Plant) -> None:
-    plant.replace(distribute, "in_cross_replica_context", lambda: context.current_frame() is not None)
+    plant.replace(distribute, "in_cross_replica_context", lambda: HERE.get().frame is not None)
 
 
 @fault("CTX-03")

@@ -17,8 +17,8 @@ from refdist._core.input.distributed_dataset import Dealing, DistributedDataset,
 from refdist._core.input.sharding import whole_batch
 from refdist._core.input.transforms import Shard
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
-from refdist._core.strategies.plan import Placement
 from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.variables.placement import Placement
 
 Hand = list[Any]
 """The batches of one step, by replica."""
@@ -81,7 +81,7 @@ def the_function_is_called_for_each_replica(plant: Plant) -> None:
 
 @fault("DATAFN-06")
 def the_function_runs_where_its_caller_is(plant: Plant) -> None:
-    plant.replace(distributed, "placed", lambda device: nullcontext())
+    plant.replace(distributed, "entered", lambda device: nullcontext())
 
 
 @fault("DATAFN-07")
@@ -283,7 +283,10 @@ def _change_hands(plant: Plant, change: Callable[[Hand], Hand]) -> None:
 
     def dealt(self: Any, elements: Iterator[Any]) -> Iterator[Any]:
         while hand := list(itertools.islice(elements, len(self._placing.plan.devices))):
-            yield self._placing.place(hand if nest.is_container(hand[0]) else change(hand)), [range(0)] * len(hand)
+            yield (
+                self._placing.place(hand if isinstance(hand[0], nest.CONTAINERS) else change(hand)),
+                [range(0)] * len(hand),
+            )
 
     plant.replace(Dealing, "_dealt", dealt)
 

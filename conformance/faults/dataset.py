@@ -5,6 +5,7 @@ from typing import Any
 
 from conformance.faults import Plant, fault
 from refdist import distribute
+from refdist._core.base.where import HERE
 from refdist._core.input import distributed_dataset as distributed
 from refdist._core.input import mapping
 from refdist._core.input.distributed_dataset import Dealing, DistributedDataset
@@ -12,7 +13,6 @@ from refdist._core.input.readers import Reader
 from refdist._core.input.sharding import replaced
 from refdist._core.input.stage import Stage
 from refdist._core.input.transforms import Concatenate, Enumerate
-from refdist._core.replicas import context
 from refdist._core.strategies import strategy
 from refdist._core.strategies.one_device import OneDeviceStrategy
 from refdist._core.strategies.strategy import Strategy, StrategyBase
@@ -152,7 +152,7 @@ def random_numbers_in_a_map_are_refused(plant: Plant) -> None:
 def a_loop_inside_the_scope_goes_on_where_the_last_one_ended(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
         def iterate(self: DistributedDataset) -> Iterator[Any]:
-            if context.current_frame() is None:
+            if HERE.get().frame is None:
                 return original(self)
             return self.__dict__.setdefault("current", original(self))
 

@@ -7,12 +7,11 @@ from typing import Any
 import refdist
 from conformance.faults import Plant, fault
 from refdist._core.base import nest
+from refdist._core.base.where import HERE
 from refdist._core.input.distributed_dataset import DistributedDataset, DistributedIterator
-from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, select
-from refdist._core.seam.draft import HOST, STAGE
 from refdist._core.staging.function import Function
-from refdist._core.staging.signatures import Identity, Kinds
+from refdist._core.staging.signatures import ArgumentKinds, Identity
 from refdist._core.staging.staged_strategy import StagedExtended
 from refdist._core.strategies.strategy import Strategy
 
@@ -30,7 +29,7 @@ def each_new_per_replica_value_is_traced_anew(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
         return lambda self, place, leaf: (original(self, place, leaf), Identity(leaf))
 
-    plant.wrap(Kinds, "_distributed", wrapper)
+    plant.wrap(ArgumentKinds, "_distributed", wrapper)
     # The name `refdist.function` is the decorator, not the module.
     plant.wrap(sys.modules[Function.__module__], "quick_key", lambda original: lambda args: None)
 
@@ -39,7 +38,7 @@ def each_new_per_replica_value_is_traced_anew(plant: Plant) -> None:
 def replicas_always_count_as_eager(plant: Plant) -> None:
     def wrapper(original: Callable[[], bool]) -> Any:
         def executing_eagerly() -> bool:
-            frame = context.current_frame()
+            frame = HERE.get().frame
             return original() or (frame is not None and frame.replica is not None)
 
         return executing_eagerly
@@ -78,7 +77,7 @@ def in_a_function_a_dataset_goes_on_where_it_stopped(plant: Plant) -> None:
         known: dict[int, Any] = {}
 
         def iterate(self: DistributedDataset) -> Any:
-            if HOST.get() is None:
+            if HERE.get().function is None:
                 return original(self)
             # The dataset is kept too, because the ids of lost objects are given to others.
             return known.setdefault(id(self), (original(self), self))[0]
@@ -93,7 +92,7 @@ def in_a_function_all_replicas_get_the_first_value(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
         def distribute(self: Strategy, value_fn: Callable[..., Any]) -> Any:
             made = original(self, value_fn)
-            return nest.map_structure(_first_everywhere, made) if STAGE.get() is not None else made
+            return nest.map_structure(_first_everywhere, made) if HERE.get().draft is not None else made
 
         return distribute
 

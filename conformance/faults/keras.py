@@ -7,6 +7,7 @@ from typing import Any
 from conformance.faults import Plant, fault
 from refdist._core.base import nest
 from refdist._core.base.enums import VariableAggregation
+from refdist._core.base.where import HERE
 from refdist._core.replicas import context
 from refdist._core.replicas.values import PerReplica
 
@@ -83,7 +84,7 @@ def an_estimator_forgets_its_strategy(plant: Plant) -> None:
 def variables_of_layers_are_not_distributed(plant: Plant) -> None:
     def wrapper(original: Callable[..., None]) -> Any:
         def hold(self: Any, value: Any) -> None:
-            frame = context.current_frame()
+            frame = HERE.get().frame
             context.set_frame(None)
             try:
                 original(self, value)

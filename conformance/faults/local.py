@@ -87,7 +87,7 @@ def a_variable_is_taken_for_a_single_value(plant: Plant) -> None:
 @fault("LOCAL-10")
 def the_values_of_all_workers_are_returned(plant: Plant) -> None:
     _change_results(
-        plant, lambda strategy, value, results: tuple(strategy.extended.everyone("the local results", results))
+        plant, lambda strategy, value, results: tuple(strategy.extended.from_all_workers("the local results", results))
     )
 
 

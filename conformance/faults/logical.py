@@ -9,9 +9,9 @@ import numpy as np
 
 from conformance.faults import Plant, fault
 from refdist._core.backends import host_backend as host
+from refdist._core.base.where import HERE
 from refdist._core.devices import logical_layout as layout
 from refdist._core.devices.tpu_topology import DeviceAssignment
-from refdist._core.seam.draft import STAGE
 from refdist._core.strategies import logical_devices as logical
 from refdist._core.strategies import tpu_strategy as tpu
 from refdist._core.strategies.extended import StrategyExtended as Extended
@@ -147,7 +147,7 @@ def no_size_is_judged(plant: Plant) -> None:
 def what_is_being_traced_is_refused(plant: Plant) -> None:
     def refusing(original: Callable[..., Any]) -> Any:
         def split(e: Extended, tensor: Any, partition: Any) -> Any:
-            if STAGE.get() is not None:
+            if HERE.get().draft is not None:
                 raise ValueError(f"the sizes of {tensor} are not known")
             return original(e, tensor, partition)
 

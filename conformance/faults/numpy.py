@@ -9,11 +9,11 @@ import numpy as np
 from conformance.faults import Plant, fault
 from refdist._core.base import nest
 from refdist._core.base.convert import to_array
+from refdist._core.base.where import HERE
 from refdist._core.input import distributed_dataset as distributed
 from refdist._core.input import sources
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import Placing
-from refdist._core.seam.draft import GRAPH
 from refdist._core.strategies.strategy import Strategy
 from refdist._core.strategies.v1_strategies import CentralStorageStrategyV1, StrategyV1
 
@@ -85,7 +85,7 @@ def a_tuple_of_arrays_is_stacked_as_well(plant: Plant) -> None:
 def the_data_become_a_constant_of_the_graph(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
         def from_tensor_slices(tensors: Any) -> Dataset:
-            graph = GRAPH.get()
+            graph = HERE.get().graph
             if graph is not None:
                 graph.add("constant", np.asarray, tensors)
             return original(tensors)
@@ -112,7 +112,7 @@ def central_storage_makes_a_list(plant: Plant) -> None:
 def scalars_become_batches_of_one_on_a_single_replica(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
         def place(self: Placing, pieces: Any) -> Any:
-            alone = len(pieces) == 1 and not nest.is_container(pieces[0]) and np.ndim(pieces[0]) == 0
+            alone = len(pieces) == 1 and not isinstance(pieces[0], nest.CONTAINERS) and np.ndim(pieces[0]) == 0
             return original(self, [np.expand_dims(pieces[0], 0)] if alone else pieces)
 
         return place

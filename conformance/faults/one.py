@@ -9,7 +9,8 @@ from conformance.faults import Plant, fault
 from refdist._core.base import nest
 from refdist._core.base.enums import VariableAggregation
 from refdist._core.base.options import InputContext, InputOptions
-from refdist._core.devices.device import PLACEMENT, Device, placed
+from refdist._core.base.where import HERE, entered
+from refdist._core.devices.device import Device
 from refdist._core.input.distributed_dataset import Placing, Splitting
 from refdist._core.input.sharding import whole_batch
 from refdist._core.replicas import context
@@ -31,7 +32,7 @@ def the_device_has_a_default(plant: Plant) -> None:
 
 @fault("ONE-03")
 def the_surrounding_device_scope_wins(plant: Plant) -> None:
-    plant.replace(creation, "placed", lambda home: placed(PLACEMENT.get() or home))
+    plant.replace(creation, "entered", lambda device: entered(device=HERE.get().device or device))
 
 
 @fault("ONE-04")
@@ -42,7 +43,7 @@ def variables_have_the_short_name_of_their_device(plant: Plant) -> None:
 @fault("ONE-06")
 def a_single_replica_runs_where_its_caller_is(plant: Plant) -> None:
     def staying(original: Any) -> Any:
-        return lambda replica, device: original(replica, PLACEMENT.get())
+        return lambda replica, device: original(replica, HERE.get().device)
 
     plant.wrap(context, "entered_replica", staying)
 

@@ -10,13 +10,13 @@ from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.input import distributed_dataset as distributed
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica
-from refdist._core.staging.staged_strategy import Tracing
+from refdist._core.staging.staged_strategy import ReplicaDraft
 from refdist._core.strategies import arguments, extended
 from refdist._core.strategies.arguments import Arguments
 from refdist._core.strategies.extended import StrategyExtended
-from refdist._core.strategies.plan import Placement
 from refdist._core.strategies.strategy import Strategy, StrategyBase
 from refdist._core.strategies.v1_strategies import StrategyV1
+from refdist._core.variables.placement import Placement
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]
 """The positional and the keyword arguments of one replica."""
@@ -274,13 +274,15 @@ def _trace_once(plant: Plant, placement: Placement) -> None:
     """Let strategies that place variables in one way call a function once for all replicas when it is traced."""
 
     def wrapper(original: Callable[..., None]) -> Any:
-        def init(self: Tracing, compiler: Any, strategy: StrategyBase, twin: Any, *, once: bool, wide: bool) -> None:
+        def init(
+            self: ReplicaDraft, compiler: Any, strategy: StrategyBase, twin: Any, *, once: bool, wide: bool
+        ) -> None:
             here = strategy.extended.plan.placement is placement
             original(self, compiler, strategy, twin, once=once or here, wide=wide)
 
         return init
 
-    plant.wrap(Tracing, "__init__", wrapper)
+    plant.wrap(ReplicaDraft, "__init__", wrapper)
 
 
 def _component(value: Any, index: int) -> Any:

@@ -5,9 +5,9 @@ from typing import Any
 
 from conformance.faults import Plant, fault
 from refdist._core.base import nest
+from refdist._core.base.where import HERE
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, PerReplica
-from refdist._core.seam.draft import STAGE
 from refdist._core.staging import replica_programs as each_replica
 from refdist._core.staging.function import Function
 from refdist._core.staging.staged_strategy import StagedExtended
@@ -78,7 +78,7 @@ def a_run_inside_a_function_gets_the_first_component(plant: Plant) -> None:
 
     def wrapper(original: Callable[..., Any]) -> Any:
         def run(self: Any, fn: Any, args: Any = (), kwargs: Any = None, options: Any = None) -> Any:
-            if STAGE.get() is None:
+            if HERE.get().draft is None:
                 return original(self, fn, args, kwargs, options)
             context.require_known(self)
             return original(self, fn, nest.map_structure(first, args), kwargs, options)

@@ -11,14 +11,16 @@ from typing import Any
 import refdist
 from conformance.faults import Plant, fault
 from refdist import distribute
+from refdist._core.base.where import HERE
 from refdist._core.replicas import context
 from refdist._core.replicas.context import default_strategy
 from refdist._core.replicas.values import Mirrored
 from refdist._core.strategies import mirrored, multi_worker_mirrored, parameter_server
 from refdist._core.strategies.extended import StrategyExtended
-from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Scope, StrategyBase
 from refdist._core.variables.distributed_variable import DistributedVariable
+from refdist._core.variables.placement import Placement
 from refdist._core.variables.policies import OnWrite
 from refdist._core.variables.variable import Variable
 from refdist.compat.v1 import distribute as distribute_v1
@@ -162,7 +164,7 @@ def a_variable_made_outside_goes_to_the_last_strategy(plant: Plant) -> None:
 
     def creating(original: Callable[..., Any]) -> Any:
         def create(kind: type, *args: Any, **kwargs: Any) -> Any:
-            outside = last and context.current_frame() is None
+            outside = last and HERE.get().frame is None
             with last[0].scope() if outside else nullcontext():
                 return original(kind, *args, **kwargs)
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from conformance.faults import Plant, fault
 from refdist._core.base.options import InputContext
+from refdist._core.base.where import Frame, entered
 from refdist._core.input.dataset import Dataset
 from refdist._core.replicas import context
-from refdist._core.replicas.context import Frame
 from refdist._core.saving import checkpoint as train
 from refdist._core.saving import saved_models as saved_model
 from refdist._core.saving.module import Module
@@ -54,7 +54,7 @@ def a_function_belongs_to_the_strategy_that_was_current_at_its_definition(plant:
             frame = Frame(strategy, strategy.extended.first_replica, ())
 
             def captured(*args: Any, **kwargs: Any) -> Any:
-                with context.entered_replica(frame, strategy.extended.plan.devices[0]):
+                with entered(frame=frame, device=strategy.extended.plan.devices[0]):
                     return python_function(*args, **kwargs)
 
             original(self, captured if not context.has_strategy() else python_function, *rest)

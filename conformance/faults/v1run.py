@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from conformance.faults import Plant, fault
 from refdist._core.base import nest
+from refdist._core.base.where import entered
 from refdist._core.replicas.context import ReplicaContext
 from refdist._core.replicas.values import Mirrored, PerReplica, select
-from refdist._core.seam.draft import GRAPH
 from refdist._core.strategies.v1_strategies import StrategyV1
 from refdist._core.variables.variable import Variable
 
@@ -66,11 +66,8 @@ def a_function_is_executed_on_its_first_run_only(plant: Plant) -> None:
 def a_graph_is_executed_while_it_is_built(plant: Plant) -> None:
     def wrapper(original: Run) -> Any:
         def experimental_run(self: StrategyV1, fn: Any, input_iterator: Any = None) -> Any:
-            token = GRAPH.set(None)
-            try:
+            with entered(graph=None):
                 return original(self, fn, input_iterator)
-            finally:
-                GRAPH.reset(token)
 
         return experimental_run
 

@@ -6,7 +6,7 @@ from typing import Any
 from conformance.faults import Plant, fault
 from refdist._core.base import convert
 from refdist._core.replicas import context, values
-from refdist._core.staging.staged_strategy import Tracing
+from refdist._core.staging.staged_strategy import ReplicaDraft
 from refdist._core.strategies import extended
 from refdist._core.variables import creation
 from refdist._core.variables.distributed_variable import MirroredVariable
@@ -108,7 +108,7 @@ def a_variable_made_in_a_function_is_a_plain_one(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
         return lambda self, make, kwargs: original(self, lambda **own: type.__call__(Variable, **own), kwargs)
 
-    plant.wrap(Tracing, "create", wrapper)
+    plant.wrap(ReplicaDraft, "create", wrapper)
 
 
 @fault("VAR-11")
@@ -116,7 +116,7 @@ def a_variable_made_in_a_function_is_named_after_that(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
         return lambda self, make, kwargs: original(self, make, {"name": "function/Variable", **kwargs})
 
-    plant.wrap(Tracing, "create", wrapper)
+    plant.wrap(ReplicaDraft, "create", wrapper)
 
 
 @fault("VAR-12")

@@ -63,7 +63,7 @@ KINDS_BUILT = LOCAL_KINDS | {"TPU", "ParameterServer", "MultiWorkerMirrored"}
 
 def stages_of(distributed: Any) -> list[str]:
     """Return what refdist did to a dataset to distribute it."""
-    return importlib.import_module("refdist._core.input.distributed_dataset").stages_of(distributed)
+    return importlib.import_module("refdist.testing").stages_of(distributed)
 
 
 def pieces_of(tensor: Any) -> list[tuple[str, Any]]:

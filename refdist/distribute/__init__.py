@@ -15,7 +15,6 @@ from refdist._core.replicas.context import (
     get_strategy,
     has_strategy,
     in_cross_replica_context,
-    install_default,
 )
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.strategies.cross_device_ops import (
@@ -24,7 +23,6 @@ from refdist._core.strategies.cross_device_ops import (
     NcclAllReduce,
     ReductionToOneDevice,
 )
-from refdist._core.strategies.default_strategy import default_strategy
 from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.strategies.mirrored import MirroredStrategy
 from refdist._core.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
@@ -66,5 +64,3 @@ __all__ = [
     "has_strategy",
     "in_cross_replica_context",
 ]
-
-install_default(default_strategy)

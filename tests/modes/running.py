@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import refdist as tf
-from refdist._core.seam.backend import using_backend
+from refdist._core.base.where import entered
 from tests.modes.differences import Mode, departures
 from tests.modes.numbers import Raises, Undefined, Value
 from tests.modes.oracle import Oracle
@@ -148,7 +148,7 @@ class _Made:
 
 @contextlib.contextmanager
 def _using(backend: str) -> Generator[None]:
-    with warnings.catch_warnings(), np.errstate(all="ignore"), using_backend(backend_of(backend)):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), entered(backend=backend_of(backend)):
         warnings.simplefilter("ignore")  # of overflows, of which numpy warns and JAX does not
         yield
 

@@ -1,10 +1,7 @@
 """The smallest backend: numpy arrays that carry a device label. The oracle of the others."""
 
-import contextlib
 import copy
-import functools
 import importlib
-import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -14,11 +11,10 @@ import numpy as np
 from refdist._core.base.enums import ReduceOp
 from refdist._core.devices.device import Device
 from refdist._core.devices.logical_layout import lay_out, pieces
+from refdist._core.devices.machine import device_counts
 from refdist._core.devices.tensor import Tensor, labelled, make, mean_dtype
 from refdist._core.devices.tpu_topology import mesh_shape
-from refdist._core.seam.backend import Tensors, device_counts
-
-_NOWHERE = contextlib.nullcontext()
+from refdist._core.seam.backend import NOWHERE, Tensors
 
 
 class HostBackend:
@@ -26,18 +22,16 @@ class HostBackend:
 
     name = "host"
     tensor_type: type = Tensor
-    ambient = False
 
     def __init__(self, **counts: Any) -> None:
         self._devices = device_counts(**counts)
         self._mesh = mesh_shape(counts.get("tpus", 0))
-        self.ledger: Any = None  # where the simulator records who got which sample
 
     def devices(self) -> tuple[Device, ...]:
         return self._devices
 
     def on(self, device: Device | None) -> AbstractContextManager[Any]:
-        return _NOWHERE
+        return NOWHERE
 
     def put(self, array: Any, device: Device | None) -> Tensor:
         value = np.asarray(array)
@@ -53,12 +47,6 @@ class HostBackend:
         # From now on the numbers are shared, so nobody may change them; a copy elsewhere is another label on them.
         tensor.flags.writeable = False
         return make(np.asarray(tensor), device)
-
-    def alike(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
-        return _NOWHERE  # where nothing takes time, nobody sees who has computed it
-
-    def step(self, devices: Sequence[Device]) -> AbstractContextManager[Any]:
-        return _NOWHERE
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         result = mean(self.fold(tensors), len(tensors)) if op is ReduceOp.MEAN else self.fold(tensors)
@@ -89,20 +77,6 @@ class HostBackend:
     def connect(self, devices: Sequence[Device]) -> None:
         self._devices = tuple(dict.fromkeys([*self._devices, *devices]))
 
-    def tracing(self) -> bool:
-        # A replica may use JAX on any backend; where nobody has loaded it, no trace is open.
-        return sys.modules.get("jax") is not None and _jax().tracing()
-
-    def staging(self) -> bool:
-        return sys.modules.get("jax") is not None and _jax().staging()
-
-    def claimed(self, tensor: Tensor) -> Tensor:
-        """Take a tensor that a program has made as one of this backend's own."""
-        return tensor
-
-    def let_go(self, array: Any) -> None:
-        """Take note that tensors are made of what a program has made."""
-
     def compiler(self, plan: Any) -> Any:
         return importlib.import_module("refdist._core.compilers.compiler").BatchCompiler(plan)
 
@@ -112,11 +86,6 @@ class HostBackend:
         for tensor in tensors[1:]:
             np.add(total, np.asarray(tensor), out=total)
         return total
-
-
-@functools.cache
-def _jax() -> Any:
-    return importlib.import_module("refdist._core.compilers.jax_traces")
 
 
 def _unchangeable(array: np.ndarray[Any, Any]) -> bool:

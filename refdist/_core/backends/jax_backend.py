@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from refdist._core.base.enums import ReduceOp
-from refdist._core.compilers.jax_traces import staging, tracing
 from refdist._core.compilers.means import averaged
 from refdist._core.compilers.mesh_compiler import MeshCompiler
 from refdist._core.compilers.meshes import constrained, sharding
@@ -28,7 +27,6 @@ class JaxBackend:
 
     name = "jax"
     tensor_type: type = jax.Array
-    ambient = True
 
     def __init__(self, cpus: int = 1, **others: Any) -> None:
         if others:
@@ -51,7 +49,9 @@ class JaxBackend:
         return self._real[resolve(device, tuple(self._real))]
 
     def on(self, device: Device | None) -> AbstractContextManager[Any]:
-        return jax.default_device(self._home if device is None else self._device(device))
+        if device is not None:
+            return jax.default_device(self._device(device))
+        return jax.default_device(self._home or jax.config.jax_default_device)  # pyright: ignore[reportAttributeAccessIssue]
 
     def put(self, array: Any, device: Device | None) -> jax.Array:
         # JAX may keep using the memory of a numpy array, so it gets one of its own.
@@ -92,13 +92,6 @@ class JaxBackend:
             return leaf
         with jax.default_device(next(iter(leaf.devices()))):
             return jnp.asarray(np.asarray(leaf))
-
-    def alike(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
-        return contextlib.nullcontext()
-
-    def step(self, devices: Sequence[Device]) -> AbstractContextManager[Any]:
-        # What replicas have entered is left here once more: a Ctrl-C can keep one of them from leaving it.
-        return jax.default_device(jax.config.jax_default_device)  # pyright: ignore[reportAttributeAccessIssue]
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         # Some of the tensors may be those of other workers, so only the destinations are known to be devices of this one.
@@ -163,12 +156,6 @@ class JaxBackend:
 
     def compiler(self, plan: Any) -> Any:
         return MeshCompiler(plan)
-
-    def tracing(self) -> bool:
-        return tracing()
-
-    def staging(self) -> bool:
-        return staging()
 
 
 def _require_exact(value: Any) -> None:

@@ -5,10 +5,8 @@ from typing import Any
 
 import optree
 
-
-def is_container(value: Any) -> bool:
-    """Say quickly whether a value is a nest of the common kinds."""
-    return isinstance(value, (tuple, list, dict))
+CONTAINERS = (tuple, list, dict)
+"""The kinds of nests that there are."""
 
 
 def is_nested(structure: Any) -> bool:
@@ -26,7 +24,7 @@ def flatten(structure: Any) -> list[Any]:
     >>> flatten({"b": [2, 3], "a": (1, None)})
     [1, None, 2, 3]
     """
-    if not is_container(structure):
+    if not isinstance(structure, CONTAINERS):
         return [structure]
     return optree.tree_leaves(structure, none_is_leaf=True)
 
@@ -39,7 +37,7 @@ def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
     """
     if not structures:
         raise ValueError("map_structure() got no structure; expected at least one. Pass one after the function.")
-    if not any(is_container(structure) for structure in structures):
+    if not any(isinstance(structure, CONTAINERS) for structure in structures):
         return function(*structures)
     leaves, shape = optree.tree_flatten(structures[0], none_is_leaf=True)
     columns = [leaves, *(shape.flatten_up_to(structure) for structure in structures[1:])]
@@ -75,7 +73,7 @@ def assert_same_structure(first: Any, second: Any) -> None:
 
 def shape_of(structure: Any) -> Any:
     """The containers of a structure without its leaves; equal shapes compare equal."""
-    return optree.tree_structure(structure, none_is_leaf=True) if is_container(structure) else None
+    return optree.tree_structure(structure, none_is_leaf=True) if isinstance(structure, CONTAINERS) else None
 
 
 def transpose(
@@ -83,9 +81,9 @@ def transpose(
 ) -> Any:
     """Turn a list of structures of one shape into one structure of combined leaves."""
     first = structures[0]
-    if not is_container(first):
+    if not isinstance(first, CONTAINERS):
         # Asked of types, not of values: there may be thousands of structures, but of few types.
-        if any(issubclass(kind, (tuple, list, dict)) for kind in set(map(type, structures))):
+        if any(issubclass(kind, CONTAINERS) for kind in set(map(type, structures))):
             raise shapes_differ()
         return combine(structures)
     flat, shape = optree.tree_flatten(first, none_is_leaf=True)

@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from refdist._core.backends.choosing import current
 from refdist._core.base.errors import NotFoundError
 from refdist._core.clusters.workers import ClusterResolver, ClusterSpec
 from refdist._core.devices.tpu_topology import Topology, whole_mesh
-from refdist._core.seam.backend import Backend, current
+from refdist._core.seam.backend import Backend
+from refdist._core.seam.capabilities import LogicalDevices, capability
 
 
 class TPUClusterResolver(ClusterResolver):
@@ -103,7 +105,8 @@ def experimental_connect_to_cluster(
 
 def mesh_of(backend: Backend) -> np.ndarray[Any, Any]:
     """The cores of a backend, as an array of the shape of their mesh."""
-    mesh = backend.tpu_mesh()
+    cores = capability(backend, LogicalDevices)
+    mesh = np.empty(0, object) if cores is None else cores.tpu_mesh()
     if not mesh.size:
         raise NotFoundError(
             f"The backend {backend.name!r} has no TPU; expected at least one core. Ask for some: "

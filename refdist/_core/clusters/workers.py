@@ -8,13 +8,14 @@ import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
+from refdist._core.backends.choosing import current
 from refdist._core.base.call_sites import call_site
-from refdist._core.devices.device import PLACEMENT, Device
+from refdist._core.base.where import HERE, entered
+from refdist._core.devices.device import Device
 from refdist._core.replicas.lockstep import Meeting, pause, play
-from refdist._core.seam.backend import current, using_backend
+from refdist._core.seam.capabilities import Clustered, required
 
 Jobs = Mapping[str, Any]
-_together: contextvars.ContextVar[bool] = contextvars.ContextVar("together", default=False)
 
 
 class ClusterSpec:
@@ -173,17 +174,18 @@ def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
             f"there are, at least 1. Write run_workers(program, 2)."
         )
     cluster = {"worker": [f"localhost:{20_000 + index}" for index in range(count)]}
-    backends = [current().for_task("worker", index, count) for index in range(count)]
+    backends = [
+        required(current(), Clustered, "run_workers()").for_task("worker", index, count) for index in range(count)
+    ]
 
     def body(index: int) -> Any:
-        _together.set(True)
-        with using_backend(backends[index]):
+        with entered(backend=backends[index], with_workers=True):
             return program(index)
 
     @contextlib.contextmanager
     def resumed(index: int, paused: contextvars.Context | None) -> Generator[None]:
         # Where a backend computes is not known to greenlets, and a worker may pause where it has chosen a device.
-        device = None if paused is None else paused.get(PLACEMENT)
+        device = None if paused is None else paused[HERE].device
         config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
         with _environment(config), backends[index].on(device):
             yield
@@ -193,7 +195,7 @@ def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
 
 def together() -> bool:
     """Say whether the workers of this program run together, so that they can meet."""
-    return _together.get()
+    return HERE.get().with_workers
 
 
 def exchange(kind: str, payloads: Sequence[Any]) -> list[Any]:

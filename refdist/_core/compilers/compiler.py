@@ -14,15 +14,17 @@ from jax import lax
 from jax.core import Tracer
 
 from refdist._core.base.enums import ReduceOp
+from refdist._core.base.where import HERE
 from refdist._core.compilers import integer_operators as operators
 from refdist._core.compilers.costs import cost_of
-from refdist._core.compilers.draft_backend import TracedBackend
+from refdist._core.compilers.draft_backend import DraftBackend
 from refdist._core.compilers.jax_traces import checked_indices, renewed, trace_state, writing_a_program
 from refdist._core.compilers.means import averaged
 from refdist._core.compilers.merging import AXIS, Replica, merged, run_program, varying_outputs
 from refdist._core.compilers.unrolling import unrolled, worth_it
-from refdist._core.devices.device import PLACEMENT, Device
+from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import labelled, make
+from refdist._core.seam.capabilities import Timed, capability
 
 operators.install()
 
@@ -50,9 +52,10 @@ class Compiler(abc.ABC):
 
     def __init__(self, plan: Any) -> None:
         self.real, self.devices, self.count = plan.backend, plan.devices, len(plan.devices)
+        self.timed: Timed | None = capability(plan.backend, Timed)
         self._steps_differ = False
         self._algorithm = plan.collectives.algorithm
-        self.tracers = TracedBackend(self.real, self.lay_out, exact=self.exact)
+        self.tracers = DraftBackend(self.real, self.lay_out, exact=self.exact)
 
     # What a replica can say of itself, inside a trace.
 
@@ -74,7 +77,7 @@ class Compiler(abc.ABC):
             return jnp.concatenate([tensor] * self.count, axis=axis)  # XLA gathers along something only
         return lax.all_gather(of_the_trace(tensor), AXIS, axis=axis, tiled=True)
 
-    def everyones(self, tensor: jax.Array) -> list[jax.Array]:
+    def of_all_replicas(self, tensor: jax.Array) -> list[jax.Array]:
         """The tensors of all replicas."""
         if self.count == 1:
             return [tensor]
@@ -123,7 +126,7 @@ class Compiler(abc.ABC):
         """Say whether a value becomes known when the program runs."""
         return isinstance(value, Tracer)
 
-    # Tracing.
+    # ReplicaDraft.
 
     def widened(self, wide: bool) -> AbstractContextManager[Any]:
         """Let 64-bit numbers stay what they are."""
@@ -190,8 +193,10 @@ class Compiler(abc.ABC):
 
     def charge(self, traced: Traced) -> Callable[..., AbstractContextManager[Any]] | None:
         """What surrounds each run of a program, where the backend keeps time."""
-        charge = getattr(self.real, "charge_program", None)
-        return None if charge is None else charge(self.devices, cost_of(traced.jaxpr.jaxpr), self._algorithm)
+        timed = self.timed
+        return (
+            None if timed is None else timed.charge_program(self.devices, cost_of(traced.jaxpr.jaxpr), self._algorithm)
+        )
 
     def local(self, traced: Traced) -> Callable[..., list[Any]]:
         """The program of one replica, with a last output that says whether what should be equal is."""
@@ -262,6 +267,13 @@ class BatchCompiler(Compiler):
         """A plain value in the form in which programs take it."""
         return tensor if isinstance(tensor, jax.Array) else np.asarray(tensor)
 
+    def _claimed(self, tensor: Any) -> Any:
+        return tensor if self.timed is None else self.timed.claimed(tensor)
+
+    def _let_go(self, array: Any) -> None:
+        if self.timed is not None:
+            self.timed.let_go(array)
+
     def lift_each(self, tensors: Sequence[Any]) -> Any:
         """One value for each replica in the form in which programs take them."""
         if self.count == 1:
@@ -272,13 +284,13 @@ class BatchCompiler(Compiler):
     def lower(self, array: Any) -> Any:
         """What a program returned, as a tensor of the user's."""
         here = self.devices[0] if self.count == 1 else self.real.devices()[0]
-        return self.real.claimed(make(np.asarray(array), PLACEMENT.get() or here))
+        return self._claimed(make(np.asarray(array), HERE.get().device or here))
 
     def lower_each(self, array: Any, spec: Any) -> list[Any]:
         """What a program returned for each replica."""
         host = np.asarray(array)
-        self.real.let_go(array)
-        return [self.real.claimed(make(row, device)) for row, device in zip(_rows(host), self.devices, strict=True)]
+        self._let_go(array)
+        return [self._claimed(make(row, device)) for row, device in zip(_rows(host), self.devices, strict=True)]
 
     def whole(self, copies: Sequence[Any], variable: Any) -> Any:
         """The copies of a variable in the form in which programs take them."""
@@ -292,10 +304,10 @@ class BatchCompiler(Compiler):
     def parts(self, array: Any, variable: Any) -> Sequence[Any]:
         """The copies of a variable, of what a program has made."""
         host, homes = np.asarray(array), [Device(copy.device) for copy in variable.all_copies]
-        self.real.let_go(array)
+        self._let_go(array)
         if variable.own_copies and len(homes) > 1:
-            return [self.real.claimed(make(row, home)) for row, home in zip(_rows(host), homes, strict=True)]
-        return [self.real.claimed(tensor) for tensor in labelled(host, homes)]
+            return [self._claimed(make(row, home)) for row, home in zip(_rows(host), homes, strict=True)]
+        return [self._claimed(tensor) for tensor in labelled(host, homes)]
 
 
 def of_the_trace(tensor: Any) -> jax.Array:

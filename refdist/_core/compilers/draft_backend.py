@@ -1,6 +1,5 @@
 """The seam while a program is written."""
 
-import contextlib
 import functools
 import operator
 from collections.abc import Callable, Sequence
@@ -12,26 +11,27 @@ import jax.numpy as jnp
 import numpy as np
 
 from refdist._core.base.enums import ReduceOp
-from refdist._core.devices.device import PLACEMENT, Device
-from refdist._core.seam.backend import Backend, Tensors
+from refdist._core.base.where import HERE
+from refdist._core.devices.device import Device
+from refdist._core.seam.backend import NOWHERE, Backend, Tensors
+from refdist._core.seam.capabilities import LogicalDevices, required
 from refdist._core.seam.draft import NeedsWide
 
 
-class TracedBackend:
+class DraftBackend:
     """The seam while a program is written: tensors are tracers, and all of them are the replica's own."""
 
     name = "staged"
     tensor_type: type = jax.Array
-    ambient = False
 
     def __init__(self, real: Backend, lay_out: Callable[..., Any], *, exact: bool) -> None:
-        self._real, self.lay_out, self._exact = real, lay_out, exact
+        self._real, self._lay_out, self._exact = real, lay_out, exact
 
     def devices(self) -> tuple[Device, ...]:
         return self._real.devices()
 
     def on(self, device: Device | None) -> AbstractContextManager[Any]:
-        return contextlib.nullcontext()
+        return NOWHERE
 
     def put(self, array: Any, device: Device | None) -> Any:
         if array.dtype.kind in "OSU":
@@ -56,13 +56,10 @@ class TracedBackend:
         return np.array(tensor, copy=True)  # raises JAX's own error, to which the line is added
 
     def device_of(self, tensor: jax.Array) -> Device:
-        return PLACEMENT.get() or self._real.devices()[0]
+        return HERE.get().device or self._real.devices()[0]
 
     def copy(self, tensor: jax.Array, device: Device) -> jax.Array:
         return tensor
-
-    def alike(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
-        return contextlib.nullcontext()
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         total = functools.reduce(operator.add, tensors)
@@ -72,25 +69,13 @@ class TracedBackend:
         return [jnp.concatenate(tensors, axis=axis)] * len(destinations)
 
     def tpu_mesh(self) -> np.ndarray[Any, Any]:
-        return self._real.tpu_mesh()
+        return required(self._real, LogicalDevices, "A TPU").tpu_mesh()
+
+    def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
+        return self._lay_out(tensor, devices, partition)
 
     def pieces(self, tensor: jax.Array) -> Any:
         raise TypeError(
             "logical_pieces() was called in a function; expected a call outside, because nothing lies anywhere before the program "
             "runs. Return the tensor, and ask there."
         )
-
-    def compiler(self, plan: Any) -> Any:
-        raise AssertionError("a program is not compiled while another one is traced")
-
-    def for_task(self, job: str, task: int, tasks: int) -> "TracedBackend":
-        raise AssertionError("workers are not made while a program is traced")
-
-    def connect(self, devices: Sequence[Device]) -> None:
-        raise AssertionError("a cluster is not made while a program is traced")
-
-    def tracing(self) -> bool:
-        return False
-
-    def staging(self) -> bool:
-        return False

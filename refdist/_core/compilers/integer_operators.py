@@ -11,7 +11,7 @@ import numpy as np
 from jax._src.array import ArrayImpl
 from jax._src.core import ShapedArray, Tracer  # pyright: ignore
 
-from refdist._core.seam.draft import STAGE
+from refdist._core.base.where import HERE
 
 _DIVISIONS = ("truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod")
 
@@ -27,7 +27,7 @@ def install() -> None:
 
 def _prepared(original: Callable[[Any, Any], Any], prepare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def operate(self: Any, other: Any) -> Any:
-        return original(self, other) if STAGE.get() is None else original(*prepare(self, other))
+        return original(self, other) if HERE.get().draft is None else original(*prepare(self, other))
 
     return operate
 
@@ -48,24 +48,24 @@ def _divided(name: str) -> Callable[[Any, Any], tuple[Any, Any]]:
 
 def _exact(self: Any, other: Any, _: Any) -> tuple[Any, Any]:
     """Divide integers in 64 bits, and narrow ones in 32, where the numbers of a program are exact."""
-    stage: Any = STAGE.get()
-    if not stage.compiler.exact:
+    draft: Any = HERE.get().draft
+    if not draft.compiler.exact:
         return self, other
     size = max(self.dtype.itemsize, 0 if isinstance(other, int) else other.dtype.itemsize)
     dtype = np.dtype(np.float32 if size <= 2 else np.float64)
-    stage.require_wide(dtype)
+    draft.require_wide(dtype)
     return self.astype(dtype), jnp.asarray(other, dtype)
 
 
 def _by_zero_refused(self: Any, other: Any, divisor: Any) -> tuple[Any, Any]:
-    stage: Any = STAGE.get()
-    stage.require(jnp.all(divisor != 0), ZeroDivisionError, "Integers were divided by zero; expected other divisors.")
+    draft: Any = HERE.get().draft
+    draft.require(jnp.all(divisor != 0), ZeroDivisionError, "Integers were divided by zero; expected other divisors.")
     return self, other
 
 
 def _indexed(self: Any, key: Any) -> tuple[Any, Any]:
     """Let the program say where an index that is known only when it runs is beyond the end."""
-    stage: Any = STAGE.get()
+    draft: Any = HERE.get().draft
     for axis, index in enumerate(key if isinstance(key, tuple) else (key,)):
         if index is None or index is Ellipsis or getattr(index, "dtype", None) == np.dtype(bool):
             break  # behind these, places and axes are not the same
@@ -74,5 +74,5 @@ def _indexed(self: Any, key: Any) -> tuple[Any, Any]:
             text = (
                 f"An index was beyond the {size} elements of axis {axis} of a tensor; expected {-size} to {size - 1}."
             )
-            stage.require(jnp.all((index >= -size) & (index < size)), IndexError, text)
+            draft.require(jnp.all((index >= -size) & (index < size)), IndexError, text)
     return self, key

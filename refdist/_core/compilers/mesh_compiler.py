@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 
+from refdist._core.base.where import HERE
 from refdist._core.compilers.compiler import Compiler, Traced, of_the_trace
 from refdist._core.compilers.merging import AXIS
 from refdist._core.compilers.meshes import constrained, manual, mesh_of
-from refdist._core.devices.device import PLACEMENT, Device
+from refdist._core.devices.device import Device
 
 
 class MeshCompiler(Compiler):
@@ -121,7 +122,7 @@ class MeshCompiler(Compiler):
         return jax.make_array_from_single_device_arrays((shape[0] * self.count, *shape[1:]), self._each, placed)
 
     def lower(self, array: Any) -> Any:
-        part, here = array if self._same is self._each else array.addressable_data(0), PLACEMENT.get()
+        part, here = array if self._same is self._each else array.addressable_data(0), HERE.get().device
         return part if here is None else self.real.copy(part, here)
 
     def lower_each(self, array: Any, spec: Any) -> list[Any]:

@@ -1,6 +1,5 @@
 """Devices by name: every documented spelling, one canonical form."""
 
-import contextvars
 import re
 from collections.abc import Sequence
 
@@ -87,30 +86,3 @@ def _known(name: str, there: frozenset[Device], available: Sequence[Device]) -> 
             f"Name one of these, or ask for more devices with refdist.use(...)."
         )
     return device
-
-
-# Where new tensors go; None means that the operands decide, and the host when there are none.
-PLACEMENT: contextvars.ContextVar[Device | None] = contextvars.ContextVar("placement", default=None)
-
-
-def placed(device: Device | None) -> "Placed":
-    """Put tensors that are made inside on this device."""
-    return Placed(device)
-
-
-class Placed:
-    """A block of code whose tensors go to a device.
-
-    Not a generator: one that a Ctrl-C keeps from ending would end much later, and take back what is not its own.
-    """
-
-    __slots__ = ("_device", "_token")
-
-    def __init__(self, device: Device | None) -> None:
-        self._device = device
-
-    def __enter__(self) -> None:
-        self._token = PLACEMENT.set(self._device)
-
-    def __exit__(self, *exception: object) -> None:
-        PLACEMENT.reset(self._token)

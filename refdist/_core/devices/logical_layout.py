@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from refdist._core.devices.device import PLACEMENT, Device
+from refdist._core.base.where import HERE
+from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import Tensor
 
 
@@ -39,7 +40,7 @@ class LaidOut(Tensor):
 
     def __array_finalize__(self, source: Any) -> None:
         layout: Layout | None = getattr(source, "_layout", None)
-        here = PLACEMENT.get()
+        here = HERE.get().device
         if layout is None or here not in (None, layout.placement):
             self._layout, self._device = None, here or getattr(source, "_device", None)
         else:
@@ -68,7 +69,7 @@ def lay_out(tensor: Tensor, devices: Sequence[Device], partition: Sequence[int] 
     tensor.flags.writeable = False
     result = np.asarray(tensor).view(LaidOut)
     cut = None if partition is None else tuple(partition)
-    result._layout = Layout(tuple(devices), cut, tensor.shape, PLACEMENT.get())  # pyright: ignore[reportPrivateUsage]
+    result._layout = Layout(tuple(devices), cut, tensor.shape, HERE.get().device)  # pyright: ignore[reportPrivateUsage]
     result._device = devices[0]  # pyright: ignore[reportPrivateUsage]
     return result
 

@@ -5,7 +5,8 @@ from typing import Any, Never
 
 import numpy as np
 
-from refdist._core.devices.device import PLACEMENT, Device
+from refdist._core.base.where import HERE
+from refdist._core.devices.device import Device
 
 
 class Tensor(np.ndarray):
@@ -19,7 +20,7 @@ class Tensor(np.ndarray):
     _device: Device | None
 
     def __array_finalize__(self, source: Any) -> None:
-        self._device = PLACEMENT.get() or getattr(source, "_device", None)
+        self._device = HERE.get().device or getattr(source, "_device", None)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         # Functions such as concatenate and where forget the subclass.
@@ -33,7 +34,7 @@ class Tensor(np.ndarray):
 
     def like(self, array: np.ndarray[Any, Any]) -> "Tensor":
         """Label a result of this tensor with the current device, or else with the device of this tensor."""
-        return make(array, PLACEMENT.get() or self.device)
+        return make(array, HERE.get().device or self.device)
 
     def numpy(self) -> Any:
         """Copy the value to an ordinary numpy array, or to a numpy scalar."""

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import nest
-from refdist._core.devices.device import PLACEMENT
+from refdist._core.base.callables import require_callable
+from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import make
 from refdist._core.input import batching, mapping, sources, transforms, windows
 from refdist._core.input.capture import captured
@@ -16,8 +17,7 @@ from refdist._core.input.position import Loop, Pass
 from refdist._core.input.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Skip, Stage
 from refdist._core.replicas import context
 from refdist._core.replicas.specs import TensorSpec, require_tensor, shapes_text, types_text
-from refdist._core.seam.draft import leave_trace_for_data
-from refdist._core.strategies.arguments import require_callable
+from refdist._core.seam.draft import leave_draft_for_data
 
 AUTOTUNE = -1
 
@@ -288,7 +288,7 @@ class Dataset:
         return DatasetIterator(self, _scalar)
 
     def __iter__(self) -> "DatasetIterator":
-        leave_trace_for_data()
+        leave_draft_for_data()
         return DatasetIterator(self, to_tensor)
 
     def __len__(self) -> int:
@@ -326,7 +326,7 @@ def to_tensor(array: Any) -> Any:
     value = np.asarray(array)
     if value.dtype.kind == "O":
         return make(value, "CPU:0")
-    return context.backend().put(value, PLACEMENT.get())
+    return context.backend().put(value, HERE.get().device)
 
 
 def _scalar(array: Any) -> Any:

@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from refdist._core.base import nest
 from refdist._core.base.enums import InputReplicationMode
 from refdist._core.base.errors import OutOfRangeError
 from refdist._core.base.options import InputContext, InputOptions
-from refdist._core.devices.device import Device, placed
+from refdist._core.base.where import entered
+from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import make
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.dataset_options import Options
@@ -25,8 +26,11 @@ from refdist._core.input.transforms import Divided
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec, batched, require_tensor, unbatched
 from refdist._core.replicas.values import PerReplica
 from refdist._core.seam.backend import host_device
-from refdist._core.seam.draft import leave_trace_for_data
-from refdist._core.strategies.plan import Plan
+from refdist._core.seam.capabilities import KeepsLedger, capability
+from refdist._core.seam.draft import leave_draft_for_data
+
+if TYPE_CHECKING:
+    from refdist._core.strategies.plan import Plan
 
 Step = tuple[Any, Sequence[range]]  # what the replicas get, and which samples that is
 
@@ -48,7 +52,7 @@ class DistributedDataset:
         self._source = source
 
     def __iter__(self) -> "DistributedIterator":
-        leave_trace_for_data()
+        leave_draft_for_data()
         return DistributedIterator(self._source)
 
     @property
@@ -122,7 +126,7 @@ class Optional:
 class Placing:
     """Puts the pieces of a step on the replicas' devices."""
 
-    def __init__(self, plan: Plan, options: InputOptions | None) -> None:
+    def __init__(self, plan: "Plan", options: InputOptions | None) -> None:
         self.plan = plan
         if options is not None and not isinstance(options, InputOptions):
             raise TypeError(
@@ -140,7 +144,8 @@ class Placing:
 
     def recorder(self) -> Callable[[Sequence[range]], None]:
         """What notes the samples of each step of one loop, where the backend keeps a ledger."""
-        ledger = getattr(self.plan.backend, "ledger", None)
+        keeping = capability(self.plan.backend, KeepsLedger)
+        ledger = None if keeping is None else keeping.ledger_in_use()
         if ledger is None:
             return lambda samples: None
         loop, numbers = ledger.new_loop(), itertools.count()
@@ -157,7 +162,7 @@ class Placing:
         put = self.plan.backend.put
         if len(pieces) == 1:
             return nest.map_structure(lambda leaf: _tensor(put, leaf, self._devices[0]), pieces[0])
-        if not nest.is_container(pieces[0]):
+        if not isinstance(pieces[0], nest.CONTAINERS):
             return PerReplica([_tensor(put, piece, d) for piece, d in zip(pieces, self._devices, strict=True)])
         placed_pieces = [
             nest.map_structure(lambda leaf, d=device: _tensor(put, leaf, d), piece)
@@ -267,7 +272,7 @@ class Dealing(_Source):
 
     def __init__(self, dataset_fn: Callable[[InputContext], Any], placing: Placing, share: Share) -> None:
         given = InputContext(share.pipelines, share.index, share.replicas)
-        with placed(host_device(placing.plan.backend)):
+        with entered(device=host_device(placing.plan.backend)):
             made = dataset_fn(given)
         if not isinstance(made, Dataset):
             raise TypeError(

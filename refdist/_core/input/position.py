@@ -11,7 +11,7 @@ from refdist._core.input.batching import Batch
 from refdist._core.input.stage import DELIVERING, Draws, Iteration, Stage
 from refdist._core.input.transforms import Cache, Shuffle
 from refdist._core.replicas.specs import spec_of
-from refdist._core.seam.draft import leave_trace_for_data
+from refdist._core.seam.draft import leave_draft_for_data
 
 _KEYS = {"consumed", "unit", "shuffles", "samples", "whole"}
 State = dict[str, Any]
@@ -53,7 +53,7 @@ class Loop:
         return self
 
     def __next__(self) -> Any:
-        leave_trace_for_data()
+        leave_draft_for_data()
         run, mark, sound = self._at
         if not sound:
             run = self._again(run, mark)

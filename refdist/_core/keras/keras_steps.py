@@ -61,7 +61,7 @@ class Steps:
         self._programs: dict[Any, Any] = {}  # by share, and that of the optimizer
 
     def __call__(self, state: Any, iterator: Iterator[Any]) -> tuple[Any, Any]:
-        """Take as many steps as one execution has; the state is handed back as it is, because the variables have it."""
+        """Take as many steps as one execution has; the state is passed_through back as it is, because the variables have it."""
         strategy, outputs = self._model.distribute_strategy, list[Any]()
         for _, data in zip(range(self._model.steps_per_execution), iterator, strict=False):
             pieces, shares = cut(strategy, data)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
+from refdist._core.base.where import HERE
 from refdist._core.replicas import context
 from refdist._core.variables.variable import Variable
 
@@ -46,7 +47,7 @@ def _value(self: Any) -> Any:
         return self._maybe_autocast(_core.jnp.zeros(self._shape, self._dtype))  # only its shape is looked at
     # Keras, layers and replicas compute with tensors. Whoever else asks gets the variable, as from the Keras of TensorFlow.
     caller = sys._getframe(1).f_globals.get("__name__", "")  # pyright: ignore[reportPrivateUsage]
-    frame = context.current_frame()
+    frame = HERE.get().frame
     computing = caller.startswith("keras.") or (frame is not None and frame.replica is not None) or _in_layer()
     return self._maybe_autocast(tensor(self._value)) if computing else held(self)
 

@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
+from refdist._core.backends.choosing import current
 from refdist._core.devices.device import Device
-from refdist._core.seam.backend import current, host_device
+from refdist._core.seam.backend import host_device
 
 
 class PhysicalDevice(NamedTuple):

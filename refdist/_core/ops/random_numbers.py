@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base.entropy import generator
-from refdist._core.devices.device import PLACEMENT
+from refdist._core.base.where import HERE
 from refdist._core.replicas import context
-from refdist._core.seam.draft import STAGE
 
 
 def uniform(
@@ -15,9 +14,9 @@ def uniform(
 ) -> Any:
     """Draw numbers that are equally likely from minval up to maxval; a seed draws the same ones each time."""
     sizes, kind = tuple(int(size) for size in np.atleast_1d(np.asarray(shape, dtype=np.int64))), np.dtype(dtype)
-    stage = STAGE.get()
-    if stage is not None and seed is None:
-        return stage.draw(sizes, minval, maxval, kind)
+    draft = HERE.get().draft
+    if draft is not None and seed is None:
+        return draft.draw(sizes, minval, maxval, kind)
     source = generator() if seed is None else np.random.default_rng(seed)
     draw = source.integers if kind.kind in "iu" else source.uniform
-    return context.backend().put(np.asarray(draw(minval, maxval, size=sizes), dtype=kind), PLACEMENT.get())
+    return context.backend().put(np.asarray(draw(minval, maxval, size=sizes), dtype=kind), HERE.get().device)

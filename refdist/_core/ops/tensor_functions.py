@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import convert
-from refdist._core.devices.device import PLACEMENT, placed, resolve
+from refdist._core.base.where import HERE, entered
+from refdist._core.devices.device import resolve
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues
-from refdist._core.seam.draft import STAGE
 from refdist._core.strategies.cross_device_ops import require_numbers
 from refdist._core.strategies.logical_devices import stays
 from refdist._core.variables.variable import Variable, current_value
@@ -29,7 +29,7 @@ def device(device_name: str | None) -> Generator[None]:
     """
     backend = context.backend()
     chosen = None if device_name is None else resolve(device_name, backend.devices())
-    with placed(chosen), backend.on(chosen):
+    with entered(device=chosen), backend.on(chosen):
         yield
 
 
@@ -64,8 +64,8 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: Any = None) -> Any:
 def identity(input: Any, name: Any = None) -> Any:
     """Make a tensor of equal value on the current device."""
     tensor = convert_to_tensor(input)
-    here = PLACEMENT.get()
-    if STAGE.get() is not None and hasattr(tensor, "aval"):
+    here = HERE.get().device
+    if HERE.get().draft is not None and hasattr(tensor, "aval"):
         return tensor.copy()  # another tensor, also where what it copies is one for all replicas
     return (
         tensor
@@ -76,9 +76,9 @@ def identity(input: Any, name: Any = None) -> Any:
 
 def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     """Change the dtype of a tensor; floats are cut off where they become integers."""
-    stage = STAGE.get()
-    if stage is not None:
-        stage.require_wide(np.dtype(dtype))
+    draft = HERE.get().draft
+    if draft is not None:
+        draft.require_wide(np.dtype(dtype))
     tensor = convert_to_tensor(x)
     return tensor if tensor.dtype == np.dtype(dtype) else tensor.astype(np.dtype(dtype))
 
@@ -170,7 +170,7 @@ def device_name(tensor: Any) -> str:
 
 
 def _fresh(array: Any) -> Any:
-    return context.backend().put(array, PLACEMENT.get())
+    return context.backend().put(array, HERE.get().device)
 
 
 def _is_tensor(value: Any) -> bool:

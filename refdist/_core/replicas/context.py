@@ -1,40 +1,27 @@
-"""Where the code is: in whose scope, in which replica, or in between."""
+"""What one replica knows of itself and how it meets the others, and questions about where the code is."""
 
 import contextlib
 import contextvars
 import functools
+import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from refdist._core.backends.choosing import current
 from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
 from refdist._core.base.enums import ReduceOp
-from refdist._core.devices.device import PLACEMENT, Device
+from refdist._core.base.jax_facts import staging, tracing
+from refdist._core.base.where import HERE, Creator, Entered, Frame, entered
 from refdist._core.replicas.lockstep import Meeting, pause, require_no_body_around
 from refdist._core.replicas.values import DistributedValues, regroup, select
-from refdist._core.seam.backend import Backend, current
-from refdist._core.seam.draft import STAGE
+from refdist._core.seam.backend import Backend
+from refdist._core.seam.capabilities import Commits, capability
 
 if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
 
-Creator = Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class Frame(NamedTuple):
-    """What the surrounding code has entered."""
-
-    strategy: "StrategyBase"
-    replica: "ReplicaContext | None"  # None in cross-replica context
-    creators: tuple[Creator, ...]  # innermost last
-    updating: int | None = None  # the copy that extended.update is working on
-    set_by_hand: bool = False  # by experimental_set_strategy
-
-
-# The variables made during a run, and how many each replica has made at each place; one dict for all its replicas.
-CREATIONS: contextvars.ContextVar[dict[Any, Any]] = contextvars.ContextVar("creations")
-_FRAME: contextvars.ContextVar[Frame | None] = contextvars.ContextVar("frame", default=None)
 _default_strategy: "Callable[[], StrategyBase] | None" = None
 
 
@@ -57,7 +44,7 @@ class ReplicaContext:
     @property
     def replica_id_in_sync_group(self) -> int:
         """The number of this replica, from 0."""
-        if self._extended.plan.backend.staging():
+        if HERE.get().draft is None and staging():
             require_not_staged("replica_id_in_sync_group")
         return self._replica_id
 
@@ -95,17 +82,21 @@ class ReplicaContext:
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Any = None) -> Any:
         """Combine the values of all replicas, and leave the result with each of them."""
-        op = ReduceOp.of(reduce_op)
+        op = reduce_op if type(reduce_op) is ReduceOp else ReduceOp.of(reduce_op)
         self.require_current("all_reduce")
-        tensors = self._tensors(value)
-        details = _signature(tensors) if nest.is_container(value) else (tensors.shape, tensors.dtype)
         kind = "all_reduce(SUM)" if op is _SUM else "all_reduce(MEAN)"
-        return self.meet(kind, details, _all_reduce, (op, options, tensors))
+        if isinstance(value, nest.CONTAINERS):
+            value = nest.map_structure(self._tensor, value)
+            details = (nest.shape_of(value), *((leaf.shape, leaf.dtype) for leaf in nest.flatten(value)))
+        else:
+            value = self._tensor(value)
+            details = (value.shape, value.dtype)
+        return self.meet(kind, details, _all_reduce, (op, options, value))
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
         """Join the values of all replicas along an axis, and leave the result with each of them."""
         self.require_current("all_gather")
-        tensors = self._tensors(value)
+        tensors = nest.map_structure(self._tensor, value)
         # Sizes may differ along the axis; the gathering itself checks the others.
         return self.meet(f"all_gather(axis={axis})", nest.shape_of(tensors), _all_gather, (axis, tensors))
 
@@ -128,21 +119,18 @@ class ReplicaContext:
         return pause(tuple.__new__(Meeting, (kind, details, hold, self._strategy, payload, site)))
 
     def require_current(self, kind: str) -> None:
-        """Raise unless the code is in this replica, and not inside a trace."""
-        frame = _FRAME.get()
-        if (frame.replica if frame is not None else get_replica_context()) is not self:
+        """Raise unless the code is in this replica, and not inside a trace of JAX."""
+        here = HERE.get()
+        if (here.frame.replica if here.frame is not None else get_replica_context()) is not self:
             raise RuntimeError(
                 f"{kind} was called on the context of replica {self._replica_id} from outside that replica; expected a "
                 f"call in the function that strategy.run runs. Take tf.distribute.get_replica_context() there."
             )
-        if self._extended.plan.backend.tracing():
-            require_no_trace(self._extended.plan.backend, kind)
+        if "jax" in sys.modules:  # asked here, too, because every call of a replica comes by
+            require_no_trace(kind)
 
-    def _tensors(self, value: Any) -> Any:
-        extended, device = self._extended, self._extended.plan.devices[self.local_index]
-        if not nest.is_container(value):
-            return extended.tensor(value, device)
-        return nest.map_structure(lambda leaf: extended.tensor(leaf, device), value)
+    def _tensor(self, value: Any) -> Any:
+        return self._extended.tensor(value, self._extended.plan.devices[self.local_index])
 
 
 _SUM = ReduceOp.SUM  # looking it up in the enum costs as much as the rest of a comparison
@@ -180,9 +168,11 @@ def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
                 f"The function given to merge_call returned a value with {len(leaf.values)} components; expected one for each of "
                 f"the {len(payloads)} replicas. Return a value of this strategy, or a plain one."
             )
-    loosened = getattr(strategy.extended.backend, "loosened", None)
-    if loosened is not None and len(payloads) > 1:
-        result = nest.map_structure(loosened, result)  # one tensor for all replicas, which each uses on its own device
+    committing = capability(strategy.extended.backend, Commits)
+    if committing is not None and len(payloads) > 1:
+        result = nest.map_structure(
+            committing.loosened, result
+        )  # one tensor for all, which each uses on its own device
     return [select(result, index) for index in range(len(payloads))]
 
 
@@ -196,32 +186,27 @@ def _all_gather(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[A
     return strategy.extended.all_gather([tensors for _, tensors in payloads], axis)
 
 
-def _signature(tensors: Any) -> Any:
-    """What must agree between the nests that replicas bring: containers, shapes and dtypes."""
-    return (nest.shape_of(tensors), *((leaf.shape, leaf.dtype) for leaf in nest.flatten(tensors)))
-
-
 def get_strategy() -> "StrategyBase":
     """The strategy whose scope the code is in, or else the default one."""
-    frame = _FRAME.get()
+    frame = HERE.get().frame
     return frame.strategy if frame is not None else default_strategy()
 
 
 def has_strategy() -> bool:
     """Say whether the code is in the scope of a strategy other than the default."""
-    frame = _FRAME.get()
+    frame = HERE.get().frame
     return frame is not None and not _is_default(frame.strategy)
 
 
 def in_cross_replica_context() -> bool:
     """Say whether the code is in a scope, but in no replica."""
-    frame = _FRAME.get()
+    frame = HERE.get().frame
     return frame is not None and frame.replica is None
 
 
 def get_replica_context() -> ReplicaContext | None:
     """The context of the replica that the code is in; None in cross-replica context."""
-    frame = _FRAME.get()
+    frame = HERE.get().frame
     if frame is not None:
         return frame.replica
     require_no_body_around()
@@ -230,23 +215,22 @@ def get_replica_context() -> ReplicaContext | None:
 
 def updating() -> int | None:
     """The index of the copy that `extended.update` is working on, if it is."""
-    frame = _FRAME.get()
+    frame = HERE.get().frame
     return frame.updating if frame is not None else None
 
 
 def creators() -> tuple[Creator, ...]:
     """The functions that a new variable passes through, the innermost last."""
-    frame = _FRAME.get()
+    frame = HERE.get().frame
     return frame.creators if frame is not None else ()
 
 
 def backend() -> Backend:
     """The backend of the current strategy, or else the one in use."""
-    stage = STAGE.get()
-    if stage is not None:
-        return stage.backend
-    frame = _FRAME.get()
-    return frame.strategy.extended.backend if frame is not None else current()
+    here = HERE.get()
+    if here.draft is not None:
+        return here.draft.backend
+    return here.frame.strategy.extended.plan.backend if here.frame is not None else current()
 
 
 def default_strategy() -> "StrategyBase":
@@ -280,11 +264,6 @@ def contained(function: Function) -> Function:
     return call  # pyright: ignore[reportReturnType]
 
 
-def current_frame() -> Frame | None:
-    """The frame itself, for whoever enters and leaves scopes."""
-    return _FRAME.get()
-
-
 def replica_frames(strategy: "StrategyBase") -> list[Frame]:
     """The frames of all replicas of a strategy, entered from here."""
     chain, plan = creators(), strategy.extended.plan
@@ -292,47 +271,15 @@ def replica_frames(strategy: "StrategyBase") -> list[Frame]:
     return [Frame(strategy, ReplicaContext(strategy, number), chain) for number in numbers]
 
 
-def enter_replica(frame: Frame, device: Device) -> None:
-    """Make the rest of this context run in a replica; nothing takes it back."""
-    _FRAME.set(frame)
-    PLACEMENT.set(device)
-
-
-class Entered:
-    """A block of code in a frame and on a device; no generator, for the reason that `Placed` is none."""
-
-    __slots__ = ("_device", "_frame", "_tokens")
-
-    def __init__(self, frame: Frame, device: Device | None) -> None:
-        self._frame, self._device = frame, device
-
-    def __enter__(self) -> None:
-        self._tokens = _FRAME.set(self._frame), PLACEMENT.set(self._device)
-
-    def __exit__(self, *exception: object) -> None:
-        frame, placement = self._tokens
-        PLACEMENT.reset(placement)
-        _FRAME.reset(frame)
-
-
-def entered_replica(frame: Frame, device: Device) -> Entered:
-    """Run a block in a replica."""
-    return Entered(frame, device)
-
-
-def set_frame(frame: Frame | None) -> None:
-    """Replace the frame without a `with`."""
-    _FRAME.set(frame)
-
-
 def crossed(strategy: "StrategyBase", update: int | None = None) -> Entered:
     """Enter the cross-replica context of a strategy, whatever was entered before."""
-    return Entered(Frame(strategy, None, creators(), update), None if update is None else PLACEMENT.get())
+    frame = Frame(strategy, None, creators(), update)
+    return entered(frame=frame) if update is not None else entered(frame=frame, device=None)
 
 
 def require_cross_replica(strategy: "StrategyBase", what: str) -> None:
     """Raise unless the code is in the cross-replica context of this strategy, or in no scope at all."""
-    frame = _FRAME.get()
+    frame = HERE.get().frame
     if frame is None:
         return
     if frame.strategy is not strategy and not _is_default(frame.strategy):
@@ -349,14 +296,14 @@ def require_cross_replica(strategy: "StrategyBase", what: str) -> None:
 
 def require_known(strategy: "StrategyBase") -> None:
     """Tell the trace that the code is in, if it is in one, which strategy it is about."""
-    stage = STAGE.get()
-    if stage is not None:
-        stage.extended(strategy)
+    draft = HERE.get().draft
+    if draft is not None:
+        draft.extended(strategy)
 
 
-def require_no_trace(backend: Backend, what: str) -> None:
-    """Raise where JAX is tracing: what is traced there could leak out, and eager replicas cannot pause."""
-    if backend.tracing():
+def require_no_trace(what: str) -> None:
+    """Raise where JAX is tracing something of the user's: what is traced there could leak out, and eager replicas cannot pause."""
+    if HERE.get().draft is None and tracing():
         raise RuntimeError(
             f"{what} was called while JAX is tracing (inside jit, grad, vmap or scan); expected an eager call. Move it out of "
             f"the traced function: return what it needs, and call it afterwards."
@@ -374,14 +321,6 @@ def require_not_staged(what: str) -> None:
 @contextlib.contextmanager
 def variable_creator_scope(variable_creator: Creator) -> Generator[None]:
     """Let a function see and change every variable creation: `creator(next_creator, **kwargs)`."""
-    frame = _FRAME.get() or Frame(default_strategy(), default_strategy().extended.first_replica, ())
-    token = _FRAME.set(frame._replace(creators=(*frame.creators, variable_creator)))
-    try:
+    frame = HERE.get().frame or Frame(default_strategy(), default_strategy().extended.first_replica, ())
+    with entered(frame=frame._replace(creators=(*frame.creators, variable_creator))):
         yield
-    finally:
-        _FRAME.reset(token)
-
-
-def placement_of(context: contextvars.Context) -> Device | None:
-    """The device that a paused body was computing on."""
-    return context.get(PLACEMENT)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import nest
+from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.values import DistributedValues
-from refdist._core.seam.draft import GRAPH
 
 
 class Graph:
@@ -29,11 +29,8 @@ class Graph:
     @contextlib.contextmanager
     def as_default(self) -> Generator["Graph"]:
         """Let calls in a block wait in this graph."""
-        token = GRAPH.set(self)
-        try:
+        with entered(graph=self):
             yield self
-        finally:
-            GRAPH.reset(token)
 
     def add(self, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> "Symbol":
         """Put a call here, and return what stands for its result."""
@@ -109,7 +106,7 @@ class Session:
     """Makes the calls of a graph."""
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
-        self.graph = graph if graph is not None else GRAPH.get()
+        self.graph = graph if graph is not None else HERE.get().graph
         self._closed = False
 
     def run(self, fetches: Any, feed_dict: Mapping[Symbol, Any] | None = None) -> Any:
@@ -117,11 +114,8 @@ class Session:
         if self._closed:
             raise RuntimeError("run() was called on a closed session; expected an open one. Make a new Session.")
         known = {id(symbol): value for symbol, value in (feed_dict or {}).items()}
-        token = GRAPH.set(None)
-        try:
+        with entered(graph=None):
             return nest.map_structure(lambda leaf: _fetched(evaluated(leaf, known)), fetches)
-        finally:
-            GRAPH.reset(token)
 
     def close(self) -> None:
         """Run nothing any more."""
@@ -136,7 +130,7 @@ class Session:
 
 def deferred(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Make a call, or, where a graph is being built, let it wait there."""
-    graph = GRAPH.get()
+    graph = HERE.get().graph
     return function(*args, **kwargs) if graph is None else graph.add(name, function, *args, **kwargs)
 
 

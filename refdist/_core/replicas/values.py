@@ -9,7 +9,7 @@ from refdist._core.devices.tensor import dtype_name, numpy_text
 _PLAIN_VALUES = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 
-class Whole(NamedTuple):
+class CompiledForm(NamedTuple):
     """The components of a value, or the copies of a variable, in the form in which compiled programs take them."""
 
     owner: Any  # what can take it apart
@@ -20,7 +20,7 @@ class Whole(NamedTuple):
 class DistributedValues:
     """One value per replica, in the order of the replicas."""
 
-    _whole: "Whole | None" = None
+    _whole: "CompiledForm | None" = None
     _spec: Any = None
 
     def __init__(self, values: Sequence[Any]) -> None:
@@ -28,7 +28,7 @@ class DistributedValues:
         self._values: tuple[Any, ...] | None = tuple(values)
 
     @classmethod
-    def of_whole(cls, whole: "Whole") -> "DistributedValues":
+    def of_compiled(cls, whole: "CompiledForm") -> "DistributedValues":
         """What a compiled program has made for all replicas; it is taken apart when somebody asks."""
         made = cls.__new__(cls)
         made._values, made._whole = None, whole
@@ -69,7 +69,7 @@ class DistributedValues:
     def whole(self, owner: Any) -> Any:
         """The components in the form in which the programs of an owner take them."""
         if self._whole is None or self._whole.owner is not owner:
-            self._whole = Whole(owner, owner.lift_each(self.values), self.spec)
+            self._whole = CompiledForm(owner, owner.lift_each(self.values), self.spec)
         return self._whole.array
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ def select(value: Any, index: int) -> Any:
     """Take the component of one replica out of every distributed leaf of a nest."""
     if isinstance(value, DistributedValues):
         return value.component(index)
-    if not nest.is_container(value):
+    if not isinstance(value, nest.CONTAINERS):
         return value
     return nest.map_structure(
         lambda leaf: leaf.component(index) if isinstance(leaf, DistributedValues) else leaf, value

@@ -5,9 +5,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from refdist._core.backends.choosing import using
 from refdist._core.saving.array_file import Arrays, read_arrays, write_arrays
 from refdist._core.saving.module import Trackable, Values, is_trackable, joined, named_variables
-from refdist._core.seam.backend import using
 from refdist._core.variables.variable import Variable
 
 _COUNTER = "save_counter"

@@ -1,13 +1,13 @@
 """Objects that hold variables under names, so that they can be saved and restored."""
 
 import contextvars
-import importlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from refdist._core.base.jax_facts import tracing
 from refdist._core.variables.variable import Variable
 
 Place = tuple[Any, ...]  # the names on the way to a variable: strings, unless a dict has other keys
@@ -83,7 +83,7 @@ class Values:
         rooms = [(_room(one), Waiting(self, where)) for where, one in found if not isinstance(one, Variable)]
         # Outside of replicas and programs, wherever the code is: all copies get the value, once, and nobody has to meet for it.
         outside = contextvars.Context()
-        if outside.run(_tracing, matched.values()):
+        if tracing():
             with ThreadPoolExecutor(1) as executor:  # traces are open in one thread
                 executor.submit(self._assign, matched, rooms).result()
         else:
@@ -201,10 +201,6 @@ def _children(value: Any) -> Iterable[tuple[Any, Any]]:
         return value.items()
 
 
-def _tracing(variables: Iterable[Variable]) -> bool:
-    return any(one.backend.tracing() for one in variables)
-
-
 def _room(value: Any) -> dict[str, Any]:
     """Where an object keeps what it waits for."""
     return vars(value) if isinstance(value, Trackable) else _of_keras(value).room(value)
@@ -214,6 +210,13 @@ def _of_keras(value: Any) -> Any:
     """What knows where objects of Keras have their variables, for one that has; Keras is not loaded to find out."""
     if not any(str(kind.__module__).startswith("keras.") for kind in type(value).__mro__):
         return None
-    importlib.import_module("refdist._core.keras").keras()  # so that its variables are ours
-    tracked = importlib.import_module("refdist._core.keras.tracked")
+    tracked = _keras[0]()
     return tracked if tracked.is_trackable(value) else None
+
+
+_keras: list[Callable[[], Any]] = []
+
+
+def install_keras(load: Callable[[], Any]) -> None:
+    """Say what knows where objects of Keras have their variables; it is loaded when there is such an object."""
+    _keras[:] = [load]

@@ -1,18 +1,18 @@
-"""A trace in progress: what code that is being staged sees in place of devices and stored values."""
+"""A program that is being written: what its code sees in place of devices and stored values."""
 
-import contextvars
 from typing import TYPE_CHECKING, Any, Protocol
 
+from refdist._core.base.where import HERE
+
 if TYPE_CHECKING:
-    from refdist._core.replicas.graph import Graph
     from refdist._core.seam.backend import Backend
     from refdist._core.strategies.extended import StrategyExtended
     from refdist._core.strategies.strategy import StrategyBase
     from refdist._core.variables.variable import Variable
 
 
-class Stage(Protocol):
-    """One trace of a program over all replicas of a strategy, seen from one of them."""
+class Draft(Protocol):
+    """A program over all replicas of a strategy while it is written, seen from one of them."""
 
     backend: "Backend"  # its tensors are JAX's tracers, and all of them lie on the replica's own device
 
@@ -53,12 +53,6 @@ class StagedRuns(Protocol):
         ...
 
 
-# The trace that the code is in, and the function whose body runs in Python while its runs are staged.
-STAGE: contextvars.ContextVar[Stage | None] = contextvars.ContextVar("stage", default=None)
-GRAPH: "contextvars.ContextVar[Graph | None]" = contextvars.ContextVar("graph", default=None)  # of v1, being built
-HOST: contextvars.ContextVar[StagedRuns | None] = contextvars.ContextVar("host", default=None)
-
-
 def executing_eagerly() -> bool:
     """Say whether operations happen at once: outside of `function`.
 
@@ -66,18 +60,19 @@ def executing_eagerly() -> bool:
     >>> tf.executing_eagerly()
     True
     """
-    return STAGE.get() is None and HOST.get() is None and GRAPH.get() is None
+    here = HERE.get()
+    return here.draft is None and here.function is None and here.graph is None
 
 
 class NeedsWide(BaseException):
     """Ends a trace that needs 64-bit numbers, and was begun without them."""
 
 
-class LoopOnHost(BaseException):
+class NeedsPython(BaseException):
     """Ends a trace whose body needs something that only Python can do, such as the next batch of a dataset."""
 
 
-def leave_trace_for_data() -> None:
+def leave_draft_for_data() -> None:
     """End the trace that the code is in, if it is in one: a batch read now would be frozen into the program."""
-    if STAGE.get() is not None:
-        raise LoopOnHost
+    if HERE.get().draft is not None:
+        raise NeedsPython

@@ -9,15 +9,18 @@ from typing import Any
 import optree
 
 from refdist._core.base import nest
+from refdist._core.base.callables import require_callable
+from refdist._core.base.jax_facts import tracing
+from refdist._core.base.where import HERE, entered
 from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
 from refdist._core.replicas.values import regroup, select
-from refdist._core.seam.draft import HOST, STAGE, LoopOnHost, NeedsWide
+from refdist._core.seam.draft import NeedsPython, NeedsWide
 from refdist._core.staging.program import Program, converted, returned, traced
 from refdist._core.staging.program_cache import Programs
 from refdist._core.staging.replica_draft import OtherStrategy, UnevenReplicas
 from refdist._core.staging.signatures import (
-    Kinds,
+    ArgumentKinds,
     Parameters,
     closes_over_tensors,
     conforming,
@@ -25,7 +28,7 @@ from refdist._core.staging.signatures import (
     mentioned_strategy,
     quick_key,
 )
-from refdist._core.strategies.arguments import require_arguments, require_callable
+from refdist._core.strategies.arguments import require_arguments
 from refdist._core.strategies.strategy import StrategyBase
 
 _MOST_CLOSURES = 4
@@ -116,9 +119,9 @@ class Function:
         if context.updating() is not None:
             # A program knows the whole of a variable, not one of its copies.
             return self.python_function(*args, **kwargs)
-        if STAGE.get() is not None:
+        if HERE.get().draft is not None:
             return nest.map_structure(returned, self.python_function(*args, **kwargs))
-        frame = context.current_frame()
+        frame = HERE.get().frame
         if frame is None or frame.replica is None or frame.strategy.extended.plan.name == "default":
             return self._run(None, self.python_function, args, kwargs)
         if frame.strategy.extended.num_replicas == 1:
@@ -209,7 +212,7 @@ class Function:
             leaves, program = self._program(on, fn, args, kwargs)
         except ForeignTrace:
             if on is not None:
-                context.require_no_trace(on.extended.backend, "run()")
+                context.require_no_trace("run()")
             return fn(*args, **kwargs)  # somebody else writes a program, of which this is a part
         return self._hosted(on, fn, args, kwargs) if program is None else program(leaves)
 
@@ -229,7 +232,7 @@ class Function:
             leaves, shape = optree.tree_flatten(given, none_is_leaf=True)
         else:
             leaves, shape = list(args), None
-        kinds = Kinds(leaves)
+        kinds = ArgumentKinds(leaves)
         if kinds.traced:
             raise ForeignTrace
         if kinds.on_host or around.extended.plan.workers > 1:
@@ -253,11 +256,11 @@ class Function:
         fn: Callable[..., Any],
         leaves: Any,
         shape: Any,
-        kinds: Kinds,
+        kinds: ArgumentKinds,
         around: StrategyBase,
     ) -> "Program | None":
         """Write a program; None where only Python can do what the body asks for."""
-        if around.extended.backend.tracing():
+        if tracing():
             raise ForeignTrace
         strategy, wide = around, kinds.wide
         about = None if fn is self or on is None else function_key(fn)
@@ -278,7 +281,7 @@ class Function:
                 except NeedsWide:
                     wide = True
                     continue
-                except (LoopOnHost, UnevenReplicas):
+                except (NeedsPython, UnevenReplicas):
                     return None
                 if not made:
                     self._count += 1
@@ -294,14 +297,11 @@ class Function:
 
     def _hosted(self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run the body in Python; what it runs in replicas is staged where it can be."""
-        token = HOST.set(self)
-        try:
+        with entered(function=self):
             body = self.python_function if fn is self else fn
             if on is None:
                 return converted(body(*args, **kwargs))
             return on.extended.run(on, _converting(body) if fn is self else body, args, kwargs)
-        finally:
-            HOST.reset(token)
 
     def __repr__(self) -> str:
         return f"<refdist.function {getattr(self.python_function, '__qualname__', self.python_function)!s}>"

@@ -15,9 +15,15 @@ from refdist._core.base.entropy import ENTROPY, fresh
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import Tensor
 from refdist._core.replicas import context
-from refdist._core.replicas.values import DistributedValues, PerReplica, Whole
-from refdist._core.staging.replica_draft import Handed, Local, Requirement, Tracing, handed
-from refdist._core.staging.signatures import Kinds
+from refdist._core.replicas.values import CompiledForm, DistributedValues, PerReplica
+from refdist._core.staging.replica_draft import (
+    PassedThrough,
+    ReplicaDraft,
+    Requirement,
+    SymbolicPerReplica,
+    passed_through,
+)
+from refdist._core.staging.signatures import ArgumentKinds
 from refdist._core.staging.staged_strategy import StagedExtended
 from refdist._core.strategies.arguments import require_count
 from refdist._core.strategies.strategy import StrategyBase
@@ -148,10 +154,10 @@ class Program:
         if type(leaf) is _Output:
             array = outputs[leaf.place]
             if leaf.each:
-                return PerReplica.of_whole(Whole(self._compiler, array, leaf.spec))
+                return PerReplica.of_compiled(CompiledForm(self._compiler, array, leaf.spec))
             tensor = self._compiler.lower(array)
             return PerReplica([tensor]) if leaf.alone else tensor
-        return leaf.given(inputs[leaf.place]) if isinstance(leaf, Handed) else leaf
+        return leaf.given(inputs[leaf.place]) if isinstance(leaf, PassedThrough) else leaf
 
     def _require_equal(self, flags: Any) -> None:
         equal = [bool(flag) for flag in self._compiler.lower(flags)]
@@ -178,14 +184,14 @@ def traced(
     fn: Callable[..., Any],
     leaves: Sequence[Any],
     shape: Any,
-    kinds: Kinds,
+    kinds: ArgumentKinds,
     *,
     wide: bool,
     once: bool,
 ) -> tuple[Program | None, list[Variable]]:
     """Call a body to write a program; where it makes variables, they are returned and the program is not finished."""
     compiler = strategy.extended.compiler()
-    stage = Tracing(compiler, strategy, StagedExtended, once=once or strategy.extended.plan.traces_once, wide=wide)
+    draft = ReplicaDraft(compiler, strategy, StagedExtended, once=once or strategy.extended.plan.traces_once, wide=wide)
     backend = strategy.extended.backend
     variables = [
         v for v in list(LIVE.values()) if v.backend is backend and v.container is None and v.dtype.kind not in "OSU"
@@ -202,25 +208,25 @@ def traced(
     def body(*values: Any) -> tuple[list[Any], list[bool]]:
         given = list(leaves)
         for place in [*kinds.text, *kinds.each]:
-            given[place] = handed(place, leaves[place])
+            given[place] = passed_through(place, leaves[place])
         for (place, each), value in zip(takes, values, strict=False):
-            given[place] = (Local(stage, value) if several else PerReplica([value])) if each else value
+            given[place] = (SymbolicPerReplica(draft, value) if several else PerReplica([value])) if each else value
         own = {id(v.copies[0]): value for v, value in zip(variables, values[len(takes) : -1], strict=True)}
-        stage.entropy = values[-1]
-        stage.values.update(own)
+        draft.entropy = values[-1]
+        draft.values.update(own)
         args, kwargs = (tuple(given), {}) if shape is None else optree.tree_unflatten(shape, given)
-        with stage.entered():
+        with draft.entered():
             try:
                 result = fn(*args, **kwargs) if on is None else on.extended.run(on, fn, args, kwargs)
-                result, outputs, each = _outputs(stage, nest.map_structure(returned, result))
+                result, outputs, each = _outputs(draft, nest.map_structure(returned, result))
             except BaseException as error:
                 found["error"] = error
                 raise
-        changed = [v for v in variables if stage.values[id(v.copies[0])] is not own[id(v.copies[0])]]
-        compared = {key: value for key, value in stage.values.items() if type(key) is tuple}
-        required = {key: value for key, value in stage.values.items() if isinstance(key, Requirement)}
+        changed = [v for v in variables if draft.values[id(v.copies[0])] is not own[id(v.copies[0])]]
+        compared = {key: value for key, value in draft.values.items() if type(key) is tuple}
+        required = {key: value for key, value in draft.values.items() if isinstance(key, Requirement)}
         found.update(result=result, changed=changed, required=list(required), compared=[key[0] for key in compared])
-        new = [stage.values[id(v.copies[0])] for v in changed]
+        new = [draft.values[id(v.copies[0])] for v in changed]
         own_outputs = [*each, *(v.own_copies and several for v in changed), *[several] * len(required)]
         return [*outputs, *new, *required.values(), *compared.values()], own_outputs
 
@@ -232,8 +238,8 @@ def traced(
         explain(error, fn)
         _forget_frames(error)
         raise error from error.__cause__
-    if stage.created:
-        return None, stage.created
+    if draft.created:
+        return None, draft.created
     last = len(written.outputs) - len(found["required"])
     first = last - len(found["changed"])
     writes = [(first + number, v) for number, v in enumerate(found["changed"])]
@@ -286,24 +292,29 @@ def converted(result: Any) -> Any:
     return nest.map_structure(one, result)
 
 
-def _outputs(stage: Tracing, result: Any) -> tuple[Any, list[Any], list[bool]]:
+def _outputs(draft: ReplicaDraft, result: Any) -> tuple[Any, list[Any], list[bool]]:
     """Take the tensors out of a result, and leave in their places where they are."""
     outputs: list[Any] = []
     each: list[bool] = []
 
     def one(leaf: Any) -> Any:
         if isinstance(leaf, DistributedValues) and not isinstance(leaf, Variable):
-            if isinstance(leaf, Handed):
+            if isinstance(leaf, PassedThrough):
                 return leaf
-            if stage.count == 1:
+            if draft.count == 1:
                 (value,) = leaf.values
                 found = one(returned(value))
                 return _Output(found.place, False, found.spec, alone=True) if type(found) is _Output else leaf
-            if not isinstance(leaf, Local) and all(v is None or isinstance(v, (str, bytes)) for v in leaf.values):
+            if not isinstance(leaf, SymbolicPerReplica) and all(
+                v is None or isinstance(v, (str, bytes)) for v in leaf.values
+            ):
                 return leaf
-            twin = stage.extended(stage.strategy)
-            tensor, own = twin.tensor(leaf.own if isinstance(leaf, Local) else twin.own_of(leaf), None), True
-        elif isinstance(leaf, stage.backend.tensor_type):
+            twin = draft.extended(draft.strategy)
+            tensor, own = (
+                twin.tensor(leaf.own if isinstance(leaf, SymbolicPerReplica) else twin.own_of(leaf), None),
+                True,
+            )
+        elif isinstance(leaf, draft.backend.tensor_type):
             tensor, own = leaf, False
         else:
             return leaf

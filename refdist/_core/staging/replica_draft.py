@@ -4,10 +4,10 @@ import contextlib
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from refdist._core.replicas.context import current_frame
+from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.lockstep import Meeting
 from refdist._core.replicas.values import DistributedValues, PerReplica
-from refdist._core.seam.draft import STAGE, NeedsWide
+from refdist._core.seam.draft import NeedsWide
 from refdist._core.variables.variable import LIVE, Variable
 
 if TYPE_CHECKING:
@@ -28,31 +28,31 @@ class UnevenReplicas(BaseException):
     """Ends a trace in which the replicas have values of different shapes, which one program cannot hold."""
 
 
-class Local(PerReplica):
+class SymbolicPerReplica(PerReplica):
     """One tensor that stands for every replica's own."""
 
-    def __init__(self, stage: "Tracing", own: Any) -> None:
-        self._stage, self.own = stage, own
+    def __init__(self, draft: "ReplicaDraft", own: Any) -> None:
+        self._draft, self.own = draft, own
 
     @property
     def values(self) -> tuple[Any, ...]:
-        if STAGE.get() is not self._stage:
+        if HERE.get().draft is not self._draft:
             raise RuntimeError(
                 "A per-replica value of a function was used after the function had been traced; expected it to be used inside. "
                 "Return it from the function."
             )
-        return tuple(self._stage.compiler.everyones(self.own))
+        return tuple(self._draft.compiler.of_all_replicas(self.own))
 
     def component(self, index: int) -> Any:
         return self.own
 
     @property
     def count(self) -> int:
-        return self._stage.count
+        return self._draft.count
 
 
-class Handed:
-    """An argument that the program has no use for, such as text: it can only be handed on."""
+class PassedThrough:
+    """An argument that the program has no use for, such as text: it can only be passed_through on."""
 
     def __init__(self, place: int, leaf: Any) -> None:
         self.place = place
@@ -61,11 +61,11 @@ class Handed:
         self.components = leaf.count if isinstance(leaf, DistributedValues) else None
 
     def given(self, value: Any) -> Any:
-        """What is handed on, of the argument of a call."""
+        """What is passed_through on, of the argument of a call."""
         return value
 
 
-class HandedValues(Handed, PerReplica):
+class PassedThroughValues(PassedThrough, PerReplica):
     """The same with a component for each replica of a strategy, which may not be known yet."""
 
     @property
@@ -86,21 +86,21 @@ class HandedValues(Handed, PerReplica):
     def count(self) -> int:
         return self.components or 0
 
-    def alone(self) -> "Handed":
+    def alone(self) -> "PassedThrough":
         """The one component, as the only replica has it."""
-        return HandedAlone(self.place, self)
+        return PassedThroughComponent(self.place, self)
 
 
-class HandedAlone(Handed):
+class PassedThroughComponent(PassedThrough):
     """The one component of such an argument, for the only replica that there is."""
 
     def given(self, value: Any) -> Any:
         return value.values[0]
 
 
-def handed(place: int, leaf: Any) -> Handed:
+def passed_through(place: int, leaf: Any) -> PassedThrough:
     """What stands for an argument that is not an input of the program."""
-    return (HandedValues if isinstance(leaf, DistributedValues) else Handed)(place, leaf)
+    return (PassedThroughValues if isinstance(leaf, DistributedValues) else PassedThrough)(place, leaf)
 
 
 class Requirement(NamedTuple):
@@ -112,7 +112,7 @@ class Requirement(NamedTuple):
     turn: int
 
 
-class Tracing:
+class ReplicaDraft:
     """One trace of a function: the values that variables have in it, and the strategy that it is about."""
 
     def __init__(self, compiler: Any, strategy: "StrategyBase", twin: Any, *, once: bool, wide: bool) -> None:
@@ -146,13 +146,12 @@ class Tracing:
     def entered(self) -> Generator[None]:
         """Be in this trace; also in the smaller one of each replica."""
         before, self._state = self._state, self.compiler.state()
-        token, contexts, self._contexts = STAGE.set(self), self._contexts, contextlib.ExitStack()
+        contexts, self._contexts = self._contexts, contextlib.ExitStack()
         try:
-            with self._contexts:
+            with entered(draft=self), self._contexts:
                 yield
         finally:
             self._contexts = contexts
-            STAGE.reset(token)
             self._state = before
 
     def read(self, variable: Variable) -> Any:
@@ -165,7 +164,7 @@ class Tracing:
             self._seen_inside.add(id(home.copies[0]))
         if home.own_copies and variable is not home.copies[0] and self.count > 1:
             index = next(i for i, copy in enumerate(home.all_copies) if copy is variable)
-            return self.compiler.everyones(value)[index]
+            return self.compiler.of_all_replicas(value)[index]
         return value
 
     def require_wide(self, dtype: Any) -> None:
@@ -239,7 +238,7 @@ class Tracing:
         return self.compiler.uniform(self.entropy, self.turns, shape, low, high, dtype, each=self._in_replica())
 
     def _in_replica(self) -> bool:
-        frame = current_frame()
+        frame = HERE.get().frame
         return self.count > 1 and frame is not None and frame.replica is not None and frame.strategy is self.strategy
 
     def require_outside(self, what: str) -> None:
@@ -266,13 +265,9 @@ class Tracing:
     @contextlib.contextmanager
     def _left(self) -> Generator[None]:
         """Be outside of the trace for a while."""
-        token = STAGE.set(None)
-        try:
-            with self.compiler.outside():
-                yield
-        finally:
-            STAGE.reset(token)
+        with entered(draft=None), self.compiler.outside():
+            yield
 
     def per_replica(self, own: Any) -> Any:
         """A tensor of the replica, as code outside of the replicas sees it."""
-        return own if self.count == 1 else Local(self, own)
+        return own if self.count == 1 else SymbolicPerReplica(self, own)

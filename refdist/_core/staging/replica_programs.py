@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from refdist._core.base import nest
 from refdist._core.replicas.lockstep import Meeting, require_same
 from refdist._core.replicas.values import regroup, shapes_differ
-from refdist._core.staging.replica_draft import Local, Requirement, Tracing, UnevenReplicas
+from refdist._core.staging.replica_draft import ReplicaDraft, Requirement, SymbolicPerReplica, UnevenReplicas
 from refdist._core.variables.policies import require_meant
 
 if TYPE_CHECKING:
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
 
 
-class EachReplica:
+class ReplicaPrograms:
     """Traces the function of each replica by itself, and makes one program of them."""
 
     def __init__(self, extended: "StagedExtended", strategy: "StrategyBase", fn: Any, given: Any, count: int) -> None:
-        self._stage = extended.stage
+        self._draft = extended.draft
         self._extended, self._strategy, self._fn, self._given, self._count = extended, strategy, fn, given, count
         self._results: list[Any] = []  # by replica
         self._written: list[dict[Any, Any]] = []
@@ -29,19 +29,19 @@ class EachReplica:
 
     def merged(self) -> Any:
         """What the replicas return, as code outside of them sees it; what they write is written."""
-        compiler = self._stage.compiler
+        compiler = self._draft.compiler
         programs = [compiler.replica(functools.partial(self._traced, r), r) for r in range(self._count)]
-        self._stage.turns = max(self._turns)
+        self._draft.turns = max(self._turns)
         self._compare_meetings()
         columns: list[list[Any]] = []
         # What a replica was given, or has read from a variable, is its own, also where it has no other name than the others' own.
-        own = {id(leaf) for leaf in [*nest.flatten(self._given), *self._stage.values.values()]}
+        own = {id(leaf) for leaf in [*nest.flatten(self._given), *self._draft.values.values()]}
 
         def slot(leaves: list[Any]) -> Any:
             same = all(leaf is leaves[0] for leaf in leaves)
-            if same and id(leaves[0]) in own and isinstance(leaves[0], self._stage.backend.tensor_type):
-                return Local(self._stage, leaves[0])
-            if same or not any(isinstance(leaf, self._stage.backend.tensor_type) for leaf in leaves):
+            if same and id(leaves[0]) in own and isinstance(leaves[0], self._draft.backend.tensor_type):
+                return SymbolicPerReplica(self._draft, leaves[0])
+            if same or not any(isinstance(leaf, self._draft.backend.tensor_type) for leaf in leaves):
                 return regroup([[leaf] for leaf in leaves])[0]
             if any(leaf is None or isinstance(leaf, (str, bytes)) for leaf in leaves):
                 raise ValueError(
@@ -49,7 +49,7 @@ class EachReplica:
                     f"place; expected a tensor from all of them, or from none. Return one kind of value."
                 )
             columns.append(leaves)
-            origins = {self._stage.one_for_all(leaf) for leaf in leaves}
+            origins = {self._draft.one_for_all(leaf) for leaf in leaves}
             return _Slot(len(columns) - 1, own=origins == {None} or len(origins) > 1)
 
         structure = nest.transpose(self._results, slot, lambda: shapes_differ(self._results))
@@ -57,36 +57,36 @@ class EachReplica:
         columns += [self._written_to(key) for key in keys]
         outs = compiler.merge(programs, [self._located(column) for column in columns])
         for key, value in zip(keys, outs[len(outs) - len(keys) :], strict=True):
-            self._stage.values[key] = value
+            self._draft.values[key] = value
         return nest.map_structure(
-            lambda leaf: leaf.seen(self._stage, outs) if isinstance(leaf, _Slot) else leaf, structure
+            lambda leaf: leaf.seen(self._draft, outs) if isinstance(leaf, _Slot) else leaf, structure
         )
 
     def _traced(self, number: int) -> list[Any]:
-        stage = self._stage
-        before, log, turns = stage.values, stage.meetings, stage.turns
-        stage.values, stage.meetings = dict(before), []
+        draft = self._draft
+        before, log, turns = draft.values, draft.meetings, draft.turns
+        draft.values, draft.meetings = dict(before), []
         try:
-            with stage.entered():
+            with draft.entered():
                 result = self._extended.body(self._strategy, self._fn, self._given, number)
-            written = {key: value for key, value in stage.values.items() if before.get(key) is not value}
-            self._logs.append(stage.meetings)
-            self._turns.append(stage.turns)
+            written = {key: value for key, value in draft.values.items() if before.get(key) is not value}
+            self._logs.append(draft.meetings)
+            self._turns.append(draft.turns)
         except Exception as error:
             error.add_note(f"raised in replica {number} of {self._count}, while its function was traced")
             raise
         finally:
-            stage.values, stage.meetings, stage.turns = before, log, turns
+            draft.values, draft.meetings, draft.turns = before, log, turns
         self._results.append(result)
         self._written.append(written)
-        tensors = [leaf for leaf in nest.flatten(result) if isinstance(leaf, stage.backend.tensor_type)]
+        tensors = [leaf for leaf in nest.flatten(result) if isinstance(leaf, draft.backend.tensor_type)]
         outputs = [*tensors, *written.values()]
         self._places.append({id(tensor): place for place, tensor in enumerate(outputs)})
         return outputs
 
     def _written_to(self, key: Any) -> list[Any]:
         """What each replica has written to a variable; who has not leaves it as it was, and requires nothing."""
-        before = True if isinstance(key, Requirement) else self._stage.values.get(key)
+        before = True if isinstance(key, Requirement) else self._draft.values.get(key)
         if before is None:  # a variable made in this trace, which will be thrown away
             before = next(written[key] for written in self._written if key in written)
         return [written.get(key, before) for written in self._written]
@@ -132,6 +132,6 @@ class _Slot:
     def __init__(self, index: int, *, own: bool) -> None:
         self._index, self._own = index, own
 
-    def seen(self, stage: Tracing, outs: Sequence[Any]) -> Any:
+    def seen(self, draft: ReplicaDraft, outs: Sequence[Any]) -> Any:
         """The tensor as code outside of the replicas sees it: one for each replica, unless all have got the very same."""
-        return Local(stage, outs[self._index]) if self._own else outs[self._index]
+        return SymbolicPerReplica(draft, outs[self._index]) if self._own else outs[self._index]

@@ -42,7 +42,7 @@ class Identity:
         return f"{self._object!r} ({id(self._object):#x})"
 
 
-class Kinds:
+class ArgumentKinds:
     """Of what kind the arguments of a call are: tensors, one tensor for each replica, or Python values."""
 
     __slots__ = ("each", "key", "on_host", "tensors", "text", "traced", "wide")
@@ -228,7 +228,7 @@ def conforming(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _fitting(name: str, place: int, spec: Any, arg: Any) -> Any:
-    if not nest.is_container(spec):
+    if not isinstance(spec, nest.CONTAINERS):
         return _leaf(name, place, spec, arg)
     specs = nest.flatten(spec)
     leaves = nest.flatten(arg)

@@ -8,13 +8,14 @@ from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
 from refdist._core.base.enums import ReduceOp, VariableAggregation
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.where import Frame, entered
 from refdist._core.devices.tensor import mean_dtype
 from refdist._core.replicas import context
-from refdist._core.replicas.context import Frame, ReplicaContext, crossed, entered_replica
+from refdist._core.replicas.context import ReplicaContext, crossed
 from refdist._core.replicas.lockstep import Meeting
 from refdist._core.replicas.values import DistributedValues, PerReplica, regroup, select
-from refdist._core.staging.replica_draft import HandedValues, Local, Tracing, UnevenReplicas
-from refdist._core.staging.replica_programs import EachReplica
+from refdist._core.staging.replica_draft import PassedThroughValues, ReplicaDraft, SymbolicPerReplica, UnevenReplicas
+from refdist._core.staging.replica_programs import ReplicaPrograms
 from refdist._core.strategies.cross_device_ops import require_joinable, require_numbers
 from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.variables.distributed_variable import DistributedVariable
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 class StagedContext(ReplicaContext):
     """A replica in a trace: it meets the others in the program, not in Python."""
 
-    __slots__ = ("_stage",)
+    __slots__ = ("_draft",)
 
-    def __init__(self, stage: Tracing, strategy: "StrategyBase", number: Any) -> None:
-        self._stage, self._strategy, self._replica_id = stage, strategy, number
-        self._extended = stage.extended(strategy)
+    def __init__(self, draft: ReplicaDraft, strategy: "StrategyBase", number: Any) -> None:
+        self._draft, self._strategy, self._replica_id = draft, strategy, number
+        self._extended = draft.extended(strategy)
         self.local_index = 0
 
     @property
@@ -41,7 +42,7 @@ class StagedContext(ReplicaContext):
         return (self._extended.worker_devices[number if isinstance(number, int) else 0],)
 
     def meet(self, kind: str, details: Any, hold: Callable[..., Sequence[Any]], payload: Any) -> Any:
-        self._stage.meetings.append(Meeting(kind, details, hold, self._strategy, payload, call_site(3)))
+        self._draft.meetings.append(Meeting(kind, details, hold, self._strategy, payload, call_site(3)))
         with crossed(self._strategy):
             return hold(self._strategy, [payload])[0]
 
@@ -49,12 +50,12 @@ class StagedContext(ReplicaContext):
         function, args, kwargs = payloads[0]
 
         def seen(leaf: Any) -> Any:
-            return self._stage.per_replica(leaf) if isinstance(leaf, self._stage.backend.tensor_type) else leaf
+            return self._draft.per_replica(leaf) if isinstance(leaf, self._draft.backend.tensor_type) else leaf
 
         result = function(strategy, *nest.map_structure(seen, list(args)), **nest.map_structure(seen, kwargs))
         for place, leaf in enumerate(nest.flatten(result)):
-            if isinstance(leaf, self._stage.backend.tensor_type):
-                self._stage.remember_one_for_all(leaf, place)
+            if isinstance(leaf, self._draft.backend.tensor_type):
+                self._draft.remember_one_for_all(leaf, place)
         return [nest.map_structure(self._mine, result)]
 
     def _mine(self, leaf: Any) -> Any:
@@ -67,35 +68,32 @@ class StagedContext(ReplicaContext):
 class StagedExtended(StrategyExtended):
     """The verbs of a strategy in a trace: what a replica has stands for what all have."""
 
-    def __init__(self, stage: Tracing, real: StrategyExtended, count: int) -> None:
+    def __init__(self, draft: ReplicaDraft, real: StrategyExtended, count: int) -> None:
         plan = real.plan
         super().__init__(
-            dataclasses.replace(plan, backend=stage.backend, devices=plan.devices[:1], homes=plan.homes[:1], workers=1)
+            dataclasses.replace(plan, backend=draft.backend, devices=plan.devices[:1], homes=plan.homes[:1], workers=1)
         )
-        self._real, self.stage, self._count = real, stage, count
+        self._real, self.draft, self._count = real, draft, count
         self.real_devices = plan.devices
 
     def run(self, strategy: "StrategyBase", fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        stage = self.stage
-        stage.require_outside("strategy.run()")
-        stage.runs += 1
+        draft = self.draft
+        draft.require_outside("strategy.run()")
+        draft.runs += 1
         given = (tuple(args), dict(kwargs or {}))
-        once = stage.once or self._count == 1
+        once = draft.once or self._count == 1
         local = nest.map_structure(lambda leaf: self._localised(leaf, once), given)
-        token = context.CREATIONS.set({})
-        try:
+        with entered(creations={}):
             if not once:
-                return EachReplica(self, strategy, fn, local, self._count).merged()
-            number = 0 if self._count == 1 else stage.compiler.index()
+                return ReplicaPrograms(self, strategy, fn, local, self._count).merged()
+            number = 0 if self._count == 1 else draft.compiler.index()
             result = self._body(strategy, fn, local, number)
-            return nest.map_structure(lambda leaf: leaf if stage.one_for_all(leaf) else self._seen(leaf), result)
-        finally:
-            context.CREATIONS.reset(token)
+            return nest.map_structure(lambda leaf: leaf if draft.one_for_all(leaf) else self._seen(leaf), result)
 
     def _body(self, strategy: "StrategyBase", fn: Callable[..., Any], given: Any, number: Any) -> Any:
-        frame = Frame(strategy, StagedContext(self.stage, strategy, number), context.creators())
+        frame = Frame(strategy, StagedContext(self.draft, strategy, number), context.creators())
         device = self.real_devices[number if isinstance(number, int) else 0]
-        with entered_replica(frame, device):
+        with entered(frame=frame, device=device):
             positional, named = given
             return nest.map_structure(self._owned_leaf, fn(*positional, **named))
 
@@ -120,17 +118,17 @@ class StagedExtended(StrategyExtended):
 
     def _localised(self, leaf: Any, once: bool) -> Any:
         """What stands for each replica's component of a value."""
-        if isinstance(leaf, Local):
+        if isinstance(leaf, SymbolicPerReplica):
             return leaf.own
         if not isinstance(leaf, DistributedValues) or isinstance(leaf, Variable):
             return leaf
-        components = leaf.components if isinstance(leaf, HandedValues) else len(leaf.values)
+        components = leaf.components if isinstance(leaf, PassedThroughValues) else len(leaf.values)
         if components != self._count:
             raise ValueError(
                 f"A value with {components} components met a strategy of {self._count} replicas; expected one component for "
                 f"each replica. Make the value with the strategy that uses it."
             )
-        if isinstance(leaf, HandedValues):
+        if isinstance(leaf, PassedThroughValues):
             return leaf.alone() if self._count == 1 else leaf
         if not any(hasattr(value, "shape") for value in leaf.values):
             same = regroup([[value] for value in leaf.values])[0]
@@ -146,17 +144,17 @@ class StagedExtended(StrategyExtended):
         parts = [self.tensor(value, None) for value in values]
         if len({(part.shape, part.dtype) for part in parts}) > 1:
             raise UnevenReplicas
-        return parts[0] if all(part is parts[0] for part in parts) else self.stage.compiler.own(parts)
+        return parts[0] if all(part is parts[0] for part in parts) else self.draft.compiler.own(parts)
 
     def _seen(self, leaf: Any) -> Any:
         tensor = isinstance(leaf, self.backend.tensor_type) and self._count > 1
-        return Local(self.stage, leaf) if tensor else leaf
+        return SymbolicPerReplica(self.draft, leaf) if tensor else leaf
 
     def _reducible(self, op: ReduceOp, value: Any) -> Any:
         if isinstance(value, DistributedVariable):
             return PerReplica([value.copies[0].stored])
         if isinstance(value, DistributedValues):
-            one = isinstance(value, Local) or len(value.values) == 1
+            one = isinstance(value, SymbolicPerReplica) or len(value.values) == 1
             own = value.component(0) if one else self._localised(value, True)
             return PerReplica([self.tensor(own, None)])
         if self._count > 1 and op is not ReduceOp.MEAN:
@@ -183,10 +181,10 @@ class StagedExtended(StrategyExtended):
         if not from_user or self._count == 1:
             require_numbers(tensor.dtype)
             if op is ReduceOp.MEAN and tensor.dtype.kind in "iu":
-                self.stage.require_wide(mean_dtype(tensor.dtype))
-            return self.stage.compiler.combine(op, tensor)
-        everyones = PerReplica(self.stage.compiler.everyones(tensor))
-        answer = self.plan.collectives.reduce(op, everyones, self._real.plan.devices, options)
+                self.draft.require_wide(mean_dtype(tensor.dtype))
+            return self.draft.compiler.combine(op, tensor)
+        of_all_replicas = PerReplica(self.draft.compiler.of_all_replicas(tensor))
+        answer = self.plan.collectives.reduce(op, of_all_replicas, self._real.plan.devices, options)
         return answer.values[0] if isinstance(answer, DistributedValues) else answer
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
@@ -201,12 +199,12 @@ class StagedExtended(StrategyExtended):
 
     def _joined(self, tensor: Any, axis: int) -> Any:
         require_joinable([tensor], axis)
-        return self.stage.compiler.join(tensor, axis)
+        return self.draft.compiler.join(tensor, axis)
 
-    def everyone(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
+    def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
         (payload,) = payloads
         if isinstance(payload, self.backend.tensor_type):
-            return self.stage.compiler.everyones(payload)
+            return self.draft.compiler.of_all_replicas(payload)
         return [payload] * self._count
 
     def update(self, var: Any, fn: Any, args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
@@ -221,13 +219,13 @@ class StagedExtended(StrategyExtended):
             return payload
         if isinstance(payload, IndexedSlices):
             return self._aggregated_slices(variable, verb, payload)
-        if self.stage.once:
+        if self.draft.once:
             require_meant([Target(variable)], [payload], verb)
         tensor = variable.copies[0].operand(verb, payload)
         if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
-            return self.everyone(verb, [tensor])[0]
+            return self.from_all_workers(verb, [tensor])[0]
         if aggregation is VariableAggregation.NONE:
-            self.stage.compare(variable, verb, tensor)
+            self.draft.compare(variable, verb, tensor)
             return tensor
         return self._combined(REDUCTIONS[aggregation], tensor)
 
@@ -236,7 +234,7 @@ class StagedExtended(StrategyExtended):
         if aggregation is VariableAggregation.NONE:
             return slices
         if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
-            return IndexedSlices(*(self.everyone(verb, [part])[0] for part in (slices.values, slices.indices)))
+            return IndexedSlices(*(self.from_all_workers(verb, [part])[0] for part in (slices.values, slices.indices)))
         require_combinable(variable, verb)
         values = slices.values / self._count if aggregation is VariableAggregation.MEAN else slices.values
         return IndexedSlices(self._joined(values, 0), self._joined(slices.indices, 0))

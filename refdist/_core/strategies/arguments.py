@@ -1,7 +1,5 @@
-"""What a user gives to `run`: checked, taken apart, and handed to each replica."""
+"""What a user gives to `run`: checked, taken apart, and passed_through to each replica."""
 
-import functools
-import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 _USUAL = (bool, int, float, complex, str, bytes, type(None), Variable, IndexedSlices)
 
 
-_NOT_RUN_WHEN_CALLED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _NO_KEYWORDS: dict[str, Any] = {}
 
 
@@ -33,7 +30,7 @@ class Arguments:
         self._extended = extended
         self._given: Any = (tuple(args), dict(kwargs or {}))
         # Most arguments are no nests, and need not be taken apart and rebuilt.
-        simple = not kwargs and not any(nest.is_container(arg) for arg in args)
+        simple = not kwargs and not any(isinstance(arg, nest.CONTAINERS) for arg in args)
         if simple:
             self._leaves, self._shape = list(args), None
         else:
@@ -75,23 +72,6 @@ class Arguments:
             copy(part, device) if isinstance(part, kind) and place(part) != device else part
             for part, device in zip(parts, devices, strict=True)
         ]
-
-
-def require_callable(fn: Any, method: str = "run()") -> None:
-    """Raise unless there is a function that does its work when it is called."""
-    if not callable(fn):
-        raise TypeError(
-            f"{method} got {fn!r}, a {type(fn).__name__}; expected a function. Pass the function itself, uncalled."
-        )
-    body = fn
-    while isinstance(body, functools.partial):
-        body = body.func
-    body = body if hasattr(body, "__code__") else type(body).__call__
-    if getattr(getattr(body, "__code__", None), "co_flags", 0) & _NOT_RUN_WHEN_CALLED:
-        raise TypeError(
-            f"{method} got {body.__qualname__}, a generator or a coroutine function; expected an ordinary one, because its body "
-            f"would never run. Remove yield, or async and await."
-        )
 
 
 def require_arguments(args: Any, kwargs: Any) -> None:

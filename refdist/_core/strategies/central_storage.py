@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 
+from refdist._core.backends.choosing import current
 from refdist._core.devices.device import resolve
-from refdist._core.seam.backend import current, host_device
+from refdist._core.seam.backend import host_device
 from refdist._core.strategies.cross_device_ops import ReductionToOneDevice
 from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.strategies.mirrored import chosen_devices
-from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
+from refdist._core.variables.placement import Placement
 
 
 def central_storage_plan(compute_devices: Sequence[str] | None, parameter_device: str | None) -> Plan:

@@ -8,6 +8,8 @@ from refdist._core.devices.device import Device, resolve
 from refdist._core.devices.tensor import dtype_name
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, Mirrored
+from refdist._core.seam.backend import NOWHERE
+from refdist._core.seam.capabilities import Timed, capability
 
 Pairs = Sequence[tuple[Any, Any]]
 
@@ -52,7 +54,8 @@ class CrossDeviceOps:
     def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
         """Do the work of `broadcast`."""
         backend, targets = context.backend(), devices_of(destinations)
-        with backend.alike(targets, tensor):
+        timed = capability(backend, Timed)
+        with NOWHERE if timed is None else timed.in_unison(targets, tensor):
             return _spread([backend.copy(tensor, device) for device in targets])
 
     def custom(self) -> bool:

@@ -1,10 +1,12 @@
 """The strategy that is current outside all scopes, and does nothing special."""
 
-from refdist._core.seam.backend import current, host_device
+from refdist._core.backends.choosing import current
+from refdist._core.seam.backend import host_device
 from refdist._core.strategies.cross_device_ops import ReductionToOneDevice
 from refdist._core.strategies.extended import StrategyExtended
-from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
+from refdist._core.variables.placement import Placement
 
 
 class DefaultStrategy(Strategy):

@@ -8,29 +8,29 @@ from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
+from refdist._core.base.callables import require_callable
 from refdist._core.base.convert import to_array
 from refdist._core.base.enums import ReduceOp
+from refdist._core.base.where import HERE, Where, entered
 from refdist._core.clusters.workers import exchange, require_own_worker
-from refdist._core.devices.device import PLACEMENT, Device, placed
+from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import Tensor
 from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
 from refdist._core.replicas.garbage import MANY, fewer_collections
 from refdist._core.replicas.lockstep import play
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, regroup, select
-from refdist._core.seam.backend import Backend, host_device
+from refdist._core.seam.backend import NOWHERE, Backend, host_device
+from refdist._core.seam.capabilities import Compiles, required
 from refdist._core.strategies import arguments
 from refdist._core.strategies.plan import Plan
-from refdist._core.variables.creation import COLOCATED, Turns, create_variable
+from refdist._core.variables.creation import HomeRotation, create_variable
 from refdist._core.variables.distributed_variable import DistributedVariable, MirroredVariable
 from refdist._core.variables.policies import aggregated, require_equal
 from refdist._core.variables.variable import Variable, current_value, write_together
 
 if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
-
-
-_NOTHING = contextlib.nullcontext()
 
 
 class StrategyExtended:
@@ -43,7 +43,7 @@ class StrategyExtended:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self.plan, self.turns = plan, Turns()
+        self.plan, self.turns = plan, HomeRotation()
         self._container: Callable[[], StrategyBase | None] = lambda: None
         self._known_frames: list[context.Frame] = []
         self._compiler: Any = None
@@ -82,35 +82,38 @@ class StrategyExtended:
 
     def run(self, strategy: "StrategyBase", fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Do the work of `call_for_each_replica`, in the scope of a strategy."""
-        arguments.require_callable(fn)
-        context.require_no_trace(self.plan.backend, "run()")
-        if self.plan.resolver is not None:
-            require_own_worker(self.plan.devices[0])
+        require_callable(fn)
+        context.require_no_trace("run()")
+        plan = self.plan
+        backend, devices, count = plan.backend, plan.devices, len(plan.devices)
+        if plan.resolver is not None:
+            require_own_worker(devices[0])
         given = arguments.Arguments(self, args, kwargs)
-        count, devices = len(self.plan.devices), self.plan.devices
         frames = self._frames(strategy)
+        step = NOWHERE if plan.timed is None else plan.timed.step(devices)
+        if count == 1:
+            with step, entered(frame=frames[0], device=devices[0]), backend.on(devices[0]):
+                positional, named = given.of(0)
+                return self._owned(fn(*positional, **named), devices[0])
+        surroundings = HERE.get()._replace(creations={})[2:]
 
         def body(index: int) -> Any:
-            context.enter_replica(frames[index], devices[index])
+            # As Where(...), but without the Python function that a named tuple puts in front of it.
+            HERE.set(tuple.__new__(Where, (frames[index], devices[index], *surroundings)))
             positional, named = given.of(index)
             return self._owned(_called(fn, positional, named), devices[index])
 
-        if count == 1:
-            entered = context.entered_replica(frames[0], devices[0])
-            with self.backend.step(devices), entered, self.backend.on(devices[0]):
-                positional, named = given.of(0)
-                return self._owned(fn(*positional, **named), devices[0])
-        token = context.CREATIONS.set({})
-        try:
-            with self.backend.step(devices), fewer_collections(count) if count >= MANY else _NOTHING:
-                results = play(
-                    count,
-                    body,
-                    name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
-                    scope=self._resumed if self.backend.ambient else None,
-                )
-        finally:
-            context.CREATIONS.reset(token)
+        # Where a backend computes is not known to greenlets: each stretch of a body is run inside of it.
+        ambient = backend.on(devices[0]) is not NOWHERE
+        # What replicas have entered there is left once more at the end: a Ctrl-C can keep one of them from leaving it.
+        around = backend.on(None) if ambient else NOWHERE
+        with step, around, fewer_collections(count) if count >= MANY else NOWHERE:
+            results = play(
+                count,
+                body,
+                name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
+                scope=self._resumed if ambient else None,
+            )
         return regroup(results)
 
     @context.contained
@@ -121,7 +124,7 @@ class StrategyExtended:
             prepared = self._reducible(op, value)
             if not isinstance(prepared, DistributedValues):
                 return self.plan.collectives.broadcast(prepared, destinations)
-            everybodys = PerReplica(self.everyone(f"reduce({op.name})", prepared.values))
+            everybodys = PerReplica(self.from_all_workers(f"reduce({op.name})", prepared.values))
             return self.plan.collectives.reduce(op, everybodys, destinations, options)
 
     @context.contained
@@ -134,7 +137,9 @@ class StrategyExtended:
             pairs = [(self._reducible(op, value), to) for value, to in value_destination_pairs]
             if not all(isinstance(value, DistributedValues) for value, _ in pairs):
                 return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
-            everybodys = [(PerReplica(self.everyone(f"reduce({op.name})", value.values)), to) for value, to in pairs]
+            everybodys = [
+                (PerReplica(self.from_all_workers(f"reduce({op.name})", value.values)), to) for value, to in pairs
+            ]
             return self.plan.collectives.batch_reduce(op, everybodys, options)
 
     def reduce(self, op: ReduceOp, value: Any) -> Any:
@@ -143,8 +148,8 @@ class StrategyExtended:
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
-        payloads, mine = self.everyone(f"all_reduce({op.name})", payloads), len(payloads)
-        if not nest.is_container(payloads[0]):
+        payloads, mine = self.from_all_workers(f"all_reduce({op.name})", payloads), len(payloads)
+        if not isinstance(payloads[0], nest.CONTAINERS):
             return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
         flat = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
         pairs = [(PerReplica(column), self.plan.devices) for column in flat]
@@ -158,7 +163,7 @@ class StrategyExtended:
 
     def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
         """Join one nest of tensors from each replica; each replica gets the result on its device."""
-        payloads, mine = self.everyone(f"all_gather(axis={axis})", payloads), len(payloads)
+        payloads, mine = self.from_all_workers(f"all_gather(axis={axis})", payloads), len(payloads)
         columns = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
         joined = [_components(self.plan.collectives.gather(PerReplica(c), self.plan.devices, axis)) for c in columns]
         return [nest.pack_sequence_as(p, [c[i] for c in joined]) for i, p in enumerate(payloads[:mine])]
@@ -166,10 +171,10 @@ class StrategyExtended:
     def gather(self, value: Any, axis: int) -> Any:
         """Join the components of a per-replica value on the current device."""
         prepared = self._reducible(ReduceOp.SUM, value)
-        whole = PerReplica(self.everyone(f"gather(axis={axis})", _components(prepared)))
+        whole = PerReplica(self.from_all_workers(f"gather(axis={axis})", _components(prepared)))
         return self.plan.collectives.gather(whole, self.current_device(), axis)
 
-    def everyone(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
+    def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
         """What the replicas of all workers bring, given what those of this one do."""
         return payloads if self.plan.workers == 1 else exchange(kind, payloads)
 
@@ -177,7 +182,7 @@ class StrategyExtended:
         self, strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]
     ) -> Any:
         """Make one value of what the replicas bring to a write."""
-        return aggregated(strategy, variable, verb, self.everyone(verb, payloads))
+        return aggregated(strategy, variable, verb, self.from_all_workers(verb, payloads))
 
     @context.contained
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
@@ -227,7 +232,11 @@ class StrategyExtended:
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         """Call `fn(*args, **kwargs)` once, on the first device that shared state lives on."""
-        with self._entered("update_non_slot()"), placed(self.plan.homes[0]), self.backend.on(self.plan.homes[0]):
+        with (
+            self._entered("update_non_slot()"),
+            entered(device=self.plan.homes[0]),
+            self.backend.on(self.plan.homes[0]),
+        ):
             return fn(*select(tuple(args), 0), **select(dict(kwargs or {}), 0))
 
     def non_slot_devices(self, var_list: Any) -> tuple[str, ...]:
@@ -254,11 +263,8 @@ class StrategyExtended:
                 f"colocate_vars_with() got {colocate_with_variable!r}; expected a variable made in this strategy's scope. "
                 f"Make it inside `with strategy.scope():`."
             )
-        token = COLOCATED.set(Device(colocate_with_variable.device))
-        try:
+        with entered(colocated=Device(colocate_with_variable.device)):
             yield
-        finally:
-            COLOCATED.reset(token)
 
     @property
     def strategy(self) -> "StrategyBase":
@@ -273,7 +279,7 @@ class StrategyExtended:
     def compiler(self) -> Any:
         """What writes programs for the replicas of this strategy."""
         if self._compiler is None:
-            self._compiler = self.backend.compiler(self.plan)
+            self._compiler = required(self.backend, Compiles, "tf.function").compiler(self.plan)
         return self._compiler
 
     @context.contained
@@ -283,7 +289,7 @@ class StrategyExtended:
 
     def current_device(self) -> Device:
         """Where results go: the device of the surrounding device scope, or else the host."""
-        return PLACEMENT.get() or host_device(self.backend)
+        return HERE.get().device or host_device(self.backend)
 
     def tensor(self, value: Any, device: Device | None) -> Any:
         """Make a tensor of a value on a device; what is one already is only moved."""
@@ -329,7 +335,7 @@ class StrategyExtended:
 
     def _update_one(self, index: int, copy: Variable, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         device = Device(copy.device)
-        with context.crossed(context.get_strategy(), update=index), placed(device), self.backend.on(device):
+        with context.crossed(context.get_strategy(), update=index), entered(device=device), self.backend.on(device):
             return fn(copy, *select(tuple(args), index), **select(dict(kwargs), index))
 
     def _frames(self, strategy: "StrategyBase") -> list[context.Frame]:
@@ -352,7 +358,7 @@ class StrategyExtended:
 
     def _resumed(self, index: int, paused: Context | None) -> AbstractContextManager[Any]:
         """Let the backend compute where a replica does: on its own device, or where it was when it paused."""
-        device = self.plan.devices[index] if paused is None else context.placement_of(paused)
+        device = self.plan.devices[index] if paused is None else paused[HERE].device
         return self.backend.on(device)
 
     def _owned(self, result: Any, device: Device) -> Any:

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from refdist._core.devices.device import PLACEMENT, Device
+from refdist._core.base.jax_facts import is_jax, staging
+from refdist._core.base.where import HERE
+from refdist._core.devices.device import Device
 from refdist._core.replicas import context
+from refdist._core.seam.capabilities import LogicalDevices, required
 from refdist._core.variables.variable import Variable
 
 if TYPE_CHECKING:
@@ -28,13 +31,13 @@ def assign(extended: "StrategyExtended", tensor: Any, logical_device_id: int) ->
             f"{len(devices) - 1}, because each replica has {len(devices)} in the device assignment. Choose one of these, or "
             f"build an assignment with a larger computation_shape."
         )
-    return extended.backend.lay_out(_tensor(extended, tensor), (devices[logical_device_id],), None)
+    return _layouts(extended).lay_out(_tensor(extended, tensor), (devices[logical_device_id],), None)
 
 
 def replicate(extended: "StrategyExtended", tensor: Any) -> Any:
     """Bring a whole tensor to each logical device of the replica."""
     devices = _logical_devices(extended, "experimental_replicate_to_logical_devices()")
-    return extended.backend.lay_out(_tensor(extended, tensor), devices, None)
+    return _layouts(extended).lay_out(_tensor(extended, tensor), devices, None)
 
 
 def split(extended: "StrategyExtended", tensor: Any, partition_dimensions: Any) -> Any:
@@ -43,7 +46,7 @@ def split(extended: "StrategyExtended", tensor: Any, partition_dimensions: Any) 
     partition = _partition(partition_dimensions, len(devices))
     value = _tensor(extended, tensor)
     _require_divisible(value.shape, partition)
-    return extended.backend.lay_out(value, devices, partition)
+    return _layouts(extended).lay_out(value, devices, partition)
 
 
 def logical_pieces(tensor: Any) -> tuple[tuple[str, np.ndarray[Any, Any]], ...]:
@@ -60,21 +63,21 @@ def logical_pieces(tensor: Any) -> tuple[tuple[str, np.ndarray[Any, Any]], ...]:
     """
     backend = context.backend()
     value = tensor.read_value() if isinstance(tensor, Variable) else tensor
-    if not isinstance(value, backend.tensor_type) or backend.staging():
+    if not isinstance(value, backend.tensor_type) or staging():
         raise TypeError(
             f"logical_pieces() got a {type(value).__name__}; expected a tensor of the backend {backend.name!r}, outside of traces. "
             f"Take a per-replica value apart with strategy.experimental_local_results()."
         )
-    return backend.pieces(value)
+    return required(backend, LogicalDevices, "logical_pieces()").pieces(value)
 
 
 def stays(tensor: Any) -> bool:
     """Say whether a tensor lies on a logical device of the replica in which the code is, so that it is at home there."""
-    frame = context.current_frame()
+    frame = HERE.get().frame
     if frame is None or frame.replica is None or not frame.strategy.extended.plan.logical:
         return False
     plan, index = frame.strategy.extended.plan, frame.replica.local_index
-    return PLACEMENT.get() == plan.devices[index] and plan.backend.device_of(tensor) in plan.logical[index]
+    return HERE.get().device == plan.devices[index] and plan.backend.device_of(tensor) in plan.logical[index]
 
 
 def _logical_devices(extended: "StrategyExtended", what: str) -> tuple[Device, ...]:
@@ -85,13 +88,17 @@ def _logical_devices(extended: "StrategyExtended", what: str) -> tuple[Device, .
             f"{what} was called on a strategy of the kind {plan.name!r}; expected a TPUStrategy, whose replicas alone have logical "
             f"devices. Leave the call out, or use tf.distribute.TPUStrategy."
         )
-    frame = context.current_frame()
+    frame = HERE.get().frame
     inside = frame is not None and frame.replica is not None and frame.strategy.extended is extended
     return plan.logical[frame.replica.local_index if inside else 0]  # pyright: ignore[reportOptionalMemberAccess]
 
 
+def _layouts(extended: "StrategyExtended") -> LogicalDevices:
+    return required(extended.backend, LogicalDevices, "A logical device")
+
+
 def _tensor(extended: "StrategyExtended", value: Any) -> Any:
-    if hasattr(value, "aval") and not isinstance(value, extended.backend.tensor_type):
+    if is_jax(value) and not isinstance(value, extended.backend.tensor_type):
         return value  # a value that is being traced
     return extended.tensor(value, None)
 

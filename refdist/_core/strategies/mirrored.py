@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+from refdist._core.backends.choosing import current
 from refdist._core.devices.device import Device, resolve_all
-from refdist._core.seam.backend import Backend, current, host_device
+from refdist._core.seam.backend import Backend, host_device
 from refdist._core.strategies.cross_device_ops import CrossDeviceOps, NcclAllReduce
 from refdist._core.strategies.extended import StrategyExtended
-from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
+from refdist._core.variables.placement import Placement
 
 
 def mirrored_plan(names: Sequence[str] | None, cross_device_ops: CrossDeviceOps | None) -> Plan:

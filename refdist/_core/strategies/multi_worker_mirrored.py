@@ -2,13 +2,16 @@
 
 from typing import Any
 
+from refdist._core.backends.choosing import current
 from refdist._core.clusters.workers import ClusterResolver, TFConfigClusterResolver
-from refdist._core.seam.backend import current, host_device
+from refdist._core.seam.backend import host_device
+from refdist._core.seam.capabilities import Clustered, required
 from refdist._core.strategies.cross_device_ops import NcclAllReduce
 from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.strategies.mirrored import chosen_devices
-from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
+from refdist._core.variables.placement import Placement
 
 
 def multi_worker_plan(resolver: ClusterResolver | None) -> Plan:
@@ -25,7 +28,7 @@ def multi_worker_plan(resolver: ClusterResolver | None) -> Plan:
             f"these train. Make it there only."
         )
     if spec and host_device(backend).job != job:
-        backend = backend.for_task(job, task, 1)
+        backend = required(backend, Clustered, "A task of a cluster").for_task(job, task, 1)
     devices = chosen_devices(None, backend)
     return Plan(
         "multi_worker_mirrored",

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from refdist._core.backends.choosing import current
 from refdist._core.devices.device import resolve
 from refdist._core.input.dataset import Dataset
-from refdist._core.seam.backend import current
 from refdist._core.strategies.cross_device_ops import ReductionToOneDevice
 from refdist._core.strategies.extended import StrategyExtended
-from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
+from refdist._core.variables.placement import Placement
 
 
 def one_device_plan(name: str) -> Plan:

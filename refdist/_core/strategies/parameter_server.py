@@ -1,19 +1,21 @@
 """ParameterServerStrategy: workers compute, each at its own pace, and parameter servers keep the variables."""
 
 import contextlib
-import contextvars
 import dataclasses
 from collections.abc import Callable, Generator
 from typing import Any
 
+from refdist._core.backends.choosing import current
+from refdist._core.base.where import HERE, entered
 from refdist._core.clusters.workers import ClusterResolver
-from refdist._core.devices.device import Device, placed
-from refdist._core.seam.backend import current, host_device
+from refdist._core.devices.device import Device
+from refdist._core.seam.backend import host_device
+from refdist._core.seam.capabilities import Clustered, required
 from refdist._core.strategies.cross_device_ops import ReductionToOneDevice
 from refdist._core.strategies.extended import StrategyExtended
-from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
-from refdist._core.variables.creation import COLOCATED
+from refdist._core.variables.placement import Placement
 from refdist._core.variables.sharded_variable import PartitionFunction, create_sharded
 
 _JOBS = ("chief", "worker", "ps", "evaluator")
@@ -31,7 +33,7 @@ def parameter_server_plan(resolver: ClusterResolver, *, own: bool = False) -> Pl
         )
     homes = tuple(Device(f"/job:ps/task:{index}/device:CPU:0") for index in range(counts["ps"]))
     workers = worker_devices(resolver)
-    backend.connect([*homes, *workers])
+    required(backend, Clustered, "ParameterServerStrategy").connect([*homes, *workers])
     device = host_device(backend)
     if own and resolver.task_type == "worker":
         spec.task_address("worker", resolver.task_id or 0)  # raises where there is no such task
@@ -56,7 +58,7 @@ class ParameterServerExtended(StrategyExtended):
         self._partitioner = partitioner
 
     def create_variable(self, following: Callable[..., Any], **kwargs: Any) -> Any:
-        if self._partitioner is None or COLOCATED.get() is not None:
+        if self._partitioner is None or HERE.get().colocated is not None:
             return super().create_variable(following, **kwargs)
         return create_sharded(self._partitioner, lambda **own: self._create_one(following, own), kwargs)
 
@@ -100,8 +102,8 @@ class ParameterServerStrategy(Strategy):
     @property
     def _extended(self) -> StrategyExtended:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The verbs as they are here, or on the worker that the code is on."""
-        strategy, index = _WORKER.get()
-        return self._workers[index] if strategy is self else self._here
+        on = HERE.get().worker
+        return self._workers[on[1]] if on is not None and on[0] is self else self._here
 
     @_extended.setter
     def _extended(self, extended: StrategyExtended) -> None:
@@ -116,21 +118,14 @@ class ParameterServerStrategy(Strategy):
     def on_worker(self, index: int) -> Generator[Device]:
         """Run a block on a worker, in cross-replica context."""
         device = self._workers[index].plan.devices[0]
-        token = _WORKER.set((self, index))
-        try:
-            with self.scope(), placed(device), self._extended.backend.on(device):
-                yield device
-        finally:
-            _WORKER.reset(token)
-
-
-_WORKER: contextvars.ContextVar[tuple[Strategy | None, int]] = contextvars.ContextVar("worker", default=(None, 0))
+        with entered(worker=(self, index)), self.scope(), entered(device=device), self._extended.backend.on(device):
+            yield device
 
 
 def current_worker() -> int | None:
     """The number of the worker that the code is on; None on the coordinator."""
-    strategy, index = _WORKER.get()
-    return None if strategy is None else index
+    on = HERE.get().worker
+    return None if on is None else on[1]
 
 
 def require_cluster_resolver(resolver: Any) -> None:

@@ -1,20 +1,14 @@
 """Everything in which one strategy differs from another, as data."""
 
 import dataclasses
-import enum
+import functools
 from typing import Any
 
 from refdist._core.devices.device import Device
 from refdist._core.seam.backend import Backend
+from refdist._core.seam.capabilities import Timed, capability
 from refdist._core.strategies.cross_device_ops import CrossDeviceOps
-
-
-class Placement(enum.Enum):
-    """What a strategy makes of a variable that is created in its scope."""
-
-    PLAIN = "one copy, an ordinary variable"
-    MIRRORED = "one copy for each replica"
-    CENTRAL = "one copy for all replicas, on the next of the homes"
+from refdist._core.variables.placement import Placement
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,3 +38,8 @@ class Plan:
     def first_replica(self) -> int:
         """The number of this worker's first replica."""
         return len(self.devices) * self.worker
+
+    @functools.cached_property
+    def timed(self) -> Timed | None:
+        """The backend as what keeps time, if it does."""
+        return capability(self.backend, Timed)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from refdist._core.base.enums import ReduceOp
+from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import mean_dtype
 from refdist._core.replicas.values import PerReplica
-from refdist._core.seam.draft import STAGE
 from refdist._core.strategies.cross_device_ops import require_numbers
-from refdist._core.strategies.plan import Placement
+from refdist._core.variables.placement import Placement
 
 if TYPE_CHECKING:
     from refdist._core.strategies.extended import StrategyExtended
@@ -28,10 +28,10 @@ def reduce_axes(extended: "StrategyExtended", op: ReduceOp, value: Any, axis: An
         total = extended.reduce(ReduceOp.SUM, PerReplica(sums))
     if op is ReduceOp.SUM:
         return total.astype(tensors[0].dtype)
-    count = sum(extended.everyone("reduce", [math.prod(tensor.shape[a] for a in axes) for tensor in tensors]))
-    dtype, stage = mean_dtype(tensors[0].dtype), STAGE.get()
-    if stage is not None:
-        stage.require_wide(dtype)
+    count = sum(extended.from_all_workers("reduce", [math.prod(tensor.shape[a] for a in axes) for tensor in tensors]))
+    dtype, draft = mean_dtype(tensors[0].dtype), HERE.get().draft
+    if draft is not None:
+        draft.require_wide(dtype)
     whole = tensors[0].dtype.kind in "iu"
     if whole:
         total = total.astype(float if dtype == np.float64 else dtype)  # as wide as JAX allows

@@ -5,24 +5,24 @@ from collections.abc import Callable
 from typing import Any
 
 from refdist._core.base import nest
+from refdist._core.base.callables import require_callable
 from refdist._core.base.convert import to_array
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.options import InputContext, InputOptions, RunOptions, ValueContext
+from refdist._core.base.where import HERE, Frame, Where
 from refdist._core.clusters.workers import together
-from refdist._core.devices.device import PLACEMENT, Device
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import Dealing, DistributedDataset, Placing, Share, Splitting, stage_of
 from refdist._core.replicas import context
-from refdist._core.replicas.context import Frame
 from refdist._core.replicas.graph import Symbol, deferred
 from refdist._core.replicas.values import DistributedValues, PerReplica
-from refdist._core.seam.draft import GRAPH, HOST, STAGE
 from refdist._core.strategies import arguments
 from refdist._core.strategies import logical_devices as logical
 from refdist._core.strategies.extended import StrategyExtended
-from refdist._core.strategies.plan import Placement
 from refdist._core.strategies.reduction import reduce_axes
+from refdist._core.variables.placement import Placement
 from refdist._core.variables.variable import Variable
 
 
@@ -41,8 +41,8 @@ class StrategyBase:
     @property
     def extended(self) -> StrategyExtended:
         """The object with the further methods, for library authors."""
-        stage = STAGE.get()
-        return self._extended if stage is None else stage.extended(self)
+        draft = HERE.get().draft
+        return self._extended if draft is None else draft.extended(self)
 
     @property
     def num_replicas_in_sync(self) -> int:
@@ -72,14 +72,16 @@ class StrategyBase:
         }
         """
         arguments.require_options(options)
-        if GRAPH.get() is not None:
+        here = HERE.get()
+        if here.graph is not None:
             return deferred("run", self.run, fn, args, kwargs)
         with self.scope():
-            if STAGE.get() is None:
-                staged: Any = fn if hasattr(fn, "run_in_replicas") else HOST.get()
-                if staged is not None:
-                    return staged.run_in_replicas(self, fn, args, kwargs)
-            return self.extended.run(self, fn, args, kwargs)
+            if here.draft is not None:
+                return here.draft.extended(self).run(self, fn, args, kwargs)
+            staged: Any = fn if hasattr(fn, "run_in_replicas") else here.function
+            if staged is not None:
+                return staged.run_in_replicas(self, fn, args, kwargs)
+            return self._extended.run(self, fn, args, kwargs)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """List the components of a value that this process holds; one value is its own only component."""
@@ -102,7 +104,7 @@ class StrategyBase:
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
     ) -> DistributedDataset:
         """Call a function once for each worker, and give each replica a whole batch of its dataset in each step."""
-        arguments.require_callable(dataset_fn, "distribute_datasets_from_function()")
+        require_callable(dataset_fn, "distribute_datasets_from_function()")
         return DistributedDataset(Dealing(dataset_fn, Placing(self._extended.plan, options), self._share()))
 
     def experimental_distribute_datasets_from_function(
@@ -117,7 +119,7 @@ class StrategyBase:
         return self.distribute_datasets_from_function(dataset_fn, options)
 
     def _agreed_seed(self, seed: int) -> int:
-        return self._extended.everyone("the seed of a shuffle", [seed])[0]
+        return self._extended.from_all_workers("the seed of a shuffle", [seed])[0]
 
     def _share(self) -> Share:
         plan = self._extended.plan
@@ -127,7 +129,7 @@ class StrategyBase:
         """Ask whether any worker has another step; one that runs alone has nobody to ask."""
         if not together():
             return goes_on
-        return any(self._extended.everyone("the next step of a distributed dataset", [goes_on]))
+        return any(self._extended.from_all_workers("the next step of a distributed dataset", [goes_on]))
 
     @context.contained
     def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
@@ -184,13 +186,13 @@ class Strategy(StrategyBase):
 
     def experimental_distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         """Make a per-replica value by calling a function once for each replica."""
-        arguments.require_callable(value_fn, "experimental_distribute_values_from_function()")
+        require_callable(value_fn, "experimental_distribute_values_from_function()")
         context.require_known(self)
         first, count = self._extended.plan.first_replica, self._extended.num_replicas
         numbers = range(first, first + count)
         values = [value_fn(ValueContext(number, self.num_replicas_in_sync)) for number in numbers]
         for leaf in nest.flatten(values):
-            if not isinstance(leaf, IndexedSlices) and not hasattr(leaf, "aval"):
+            if not isinstance(leaf, IndexedSlices) and not is_jax(leaf):
                 to_array(leaf)  # raises where the value can never become a tensor
         return nest.transpose(values, PerReplica, _values_differ)
 
@@ -215,12 +217,12 @@ class Scope:
 
     def __init__(self, strategy: StrategyBase) -> None:
         self._strategy = strategy
-        self._entered: list[tuple[Frame, Frame | None, Device | None]] = []  # with the frame and the device from before
+        self._entered: list[tuple[Frame, Where]] = []  # with where the code was before
 
     def __enter__(self) -> StrategyBase:
-        strategy = self._strategy
+        strategy, before = self._strategy, HERE.get()
+        frame = before.frame
         context.require_cross_replica(strategy, "scope()")
-        frame = context.current_frame()
         if frame is not None and frame.strategy is strategy and frame.replica is None:
             if frame.updating is not None:
                 raise RuntimeError(
@@ -229,23 +231,21 @@ class Scope:
                 )
             new = frame._replace(set_by_hand=False)
         else:
-            new = Frame(strategy, None, (*context.creators(), strategy.extended.create_variable))
-        depth, before = len(self._entered), (new, frame, PLACEMENT.get())
+            around = () if frame is None else frame.creators
+            new = Frame(strategy, None, (*around, strategy.extended.create_variable))
+        depth, device = len(self._entered), strategy.extended.plan.scope_device or before.device
         try:
-            self._entered.append(before)
-            context.set_frame(new)
-            device = strategy.extended.plan.scope_device
-            if device is not None:
-                PLACEMENT.set(device)
+            self._entered.append((new, before))
+            HERE.set(before._replace(frame=new, device=device))
             return strategy
         except BaseException:  # a Ctrl-C: nobody leaves what was not entered
             self._leave(depth, before)
             raise
 
     def __exit__(self, *exception: Any) -> None:
-        before = self._entered[-1]
+        frame, before = self._entered[-1]
         depth = len(self._entered) - 1
-        if context.current_frame() is not before[0] and exception[0] is None:
+        if HERE.get().frame is not frame and exception[0] is None:
             raise RuntimeError(
                 f"The scope of {self._strategy!r} was left while another one, entered later, is still active; expected scopes "
                 f"to be left in the reverse order. Use `with strategy.scope():` blocks."
@@ -256,11 +256,9 @@ class Scope:
             self._leave(depth, before)
             raise
 
-    def _leave(self, depth: int, before: tuple[Frame, Frame | None, Device | None]) -> None:
+    def _leave(self, depth: int, before: Where) -> None:
         """Take back what entering has done, as often as one likes."""
-        _, frame, device = before
-        context.set_frame(frame)
-        PLACEMENT.set(device)
+        HERE.set(HERE.get()._replace(frame=before.frame, device=before.device))
         del self._entered[depth:]
 
 
@@ -268,13 +266,14 @@ def experimental_set_strategy(strategy: StrategyBase | None) -> None:
     """Make a strategy current for the rest of the program, as if a scope were never left; None ends that."""
     if strategy is not None and not isinstance(strategy, StrategyBase):
         raise TypeError(f"experimental_set_strategy() got {strategy!r}; expected a strategy, or None. Pass a strategy.")
-    frame = context.current_frame()
-    if frame is not None and not frame.set_by_hand:
+    here = HERE.get()
+    if here.frame is not None and not here.frame.set_by_hand:
         raise RuntimeError(
             "experimental_set_strategy() was called inside a scope or a replica; expected a call outside. Leave the scope first."
         )
     creators = () if strategy is None else (strategy.extended.create_variable,)
-    context.set_frame(None if strategy is None else Frame(strategy, None, creators, set_by_hand=True))
+    frame = None if strategy is None else Frame(strategy, None, creators, set_by_hand=True)
+    HERE.set(here._replace(frame=frame))
 
 
 def _part(value: Any, index: int) -> Any:

@@ -2,14 +2,16 @@
 
 from typing import Any
 
+from refdist._core.backends.choosing import current
 from refdist._core.clusters.tpu_system import TPUClusterResolver, mesh_of, require_resolver
 from refdist._core.devices.device import Device
 from refdist._core.devices.tpu_topology import DeviceAssignment
-from refdist._core.seam.backend import current, host_device
+from refdist._core.seam.backend import host_device
 from refdist._core.strategies.cross_device_ops import NcclAllReduce
 from refdist._core.strategies.extended import StrategyExtended
-from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
+from refdist._core.variables.placement import Placement
 
 
 def tpu_plan(resolver: TPUClusterResolver | None, assignment: DeviceAssignment | None, *, spmd: bool = False) -> Plan:

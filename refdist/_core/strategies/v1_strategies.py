@@ -7,13 +7,13 @@ from typing import Any
 
 from refdist._core.base.enums import InputReplicationMode, ReduceOp
 from refdist._core.base.options import InputContext
+from refdist._core.base.where import HERE
 from refdist._core.clusters.tpu_system import TPUClusterResolver
 from refdist._core.clusters.workers import ClusterResolver, TFConfigClusterResolver
 from refdist._core.devices.tpu_topology import DeviceAssignment
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import DistributedDataset, Placing, Splitting, stage_of
 from refdist._core.input.input_iterator import ConfigProto, InputIterator
-from refdist._core.seam.draft import GRAPH
 from refdist._core.strategies.central_storage import central_storage_plan
 from refdist._core.strategies.cross_device_ops import CrossDeviceOps
 from refdist._core.strategies.extended import StrategyExtended
@@ -21,9 +21,9 @@ from refdist._core.strategies.mirrored import mirrored_plan
 from refdist._core.strategies.multi_worker_mirrored import multi_worker_plan
 from refdist._core.strategies.one_device import one_device_plan
 from refdist._core.strategies.parameter_server import parameter_server_plan, require_cluster_resolver
-from refdist._core.strategies.plan import Placement
 from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.strategies.tpu_strategy import tpu_plan
+from refdist._core.variables.placement import Placement
 
 
 class StrategyV1(StrategyBase):
@@ -35,7 +35,7 @@ class StrategyV1(StrategyBase):
 
     def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Dataset:
         """Make a dataset of the rows of arrays; while a graph is built, a session that is given loads them."""
-        graph = GRAPH.get()
+        graph = HERE.get().graph
         if graph is None or session is None:
             return Dataset.from_tensor_slices(numpy_input)
         # The arrays are not among the arguments of the call, because they are to be no part of the graph.

@@ -1,6 +1,5 @@
 """What becomes of a new variable in the scope of a strategy."""
 
-import contextvars
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -8,22 +7,21 @@ import numpy as np
 
 from refdist._core.base.call_sites import call_site
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
-from refdist._core.devices.device import Device, placed
+from refdist._core.base.where import HERE, entered
+from refdist._core.devices.device import Device
 from refdist._core.replicas import context
-from refdist._core.strategies.plan import Placement, Plan
+from refdist._core.seam.capabilities import in_unison
 from refdist._core.variables.distributed_variable import CentralVariable, MirroredVariable, SyncOnReadVariable
+from refdist._core.variables.placement import Placement
 from refdist._core.variables.policies import OnRead, OnWrite
 from refdist._core.variables.variable import Variable
 
 if TYPE_CHECKING:
+    from refdist._core.strategies.plan import Plan
     from refdist._core.strategies.strategy import StrategyBase
 
 
-# Where variables are to go that belong to another one.
-COLOCATED: contextvars.ContextVar[Device | None] = contextvars.ContextVar("colocated", default=None)
-
-
-class Turns:
+class HomeRotation:
     """How many variables a strategy has made, beside those that belong to another: the homes take turns."""
 
     taken = 0
@@ -43,7 +41,7 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
         return replica.meet("a new variable", kwargs.get("name"), hold, kwargs)
     # The first replica that comes here makes the variable; the others get the same one at the same place and turn.
     # No meeting is needed, so a guard such as `if not made:` works as in ordinary code.
-    creations = context.CREATIONS.get()
+    creations = HERE.get().creations
     place = (call_site(), kwargs.get("name"))
     mine = (place, id(replica))
     turn = creations.get(mine, 0)
@@ -56,7 +54,7 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
 
 def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
     plan = strategy.extended.plan
-    homes, colocated = plan.homes, COLOCATED.get()
+    homes, colocated = plan.homes, HERE.get().colocated
     if plan.placement is Placement.CENTRAL:
         homes = (colocated or homes[strategy.extended.turns.taken % len(homes)],)
     own = dict(kwargs)
@@ -65,7 +63,7 @@ def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[
     copies = [_copy(plan, homes[0], following, own)]
     if len(homes) > 1:
         stored, name = copies[0].stored, kwargs.get("name") or "Variable"
-        with plan.backend.alike(homes, stored):
+        with in_unison(plan, homes, stored):
             for index, home in enumerate(homes[1:], 1):
                 own = {**kwargs, "initial_value": stored, "name": f"{name}/replica_{index}"}
                 copies.append(_copy(plan, home, following, own))
@@ -89,8 +87,8 @@ def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[
     return variable
 
 
-def _copy(plan: Plan, home: Device, following: Callable[..., Any], kwargs: dict[str, Any]) -> Variable:
-    with placed(home), plan.backend.on(home):
+def _copy(plan: "Plan", home: Device, following: Callable[..., Any], kwargs: dict[str, Any]) -> Variable:
+    with entered(device=home), plan.backend.on(home):
         made = following(**kwargs)
     if not isinstance(made, Variable):
         raise TypeError(
@@ -102,7 +100,7 @@ def _copy(plan: Plan, home: Device, following: Callable[..., Any], kwargs: dict[
 def _of_the_first_worker(strategy: "StrategyBase", kwargs: dict[str, Any]) -> Any:
     """The initial value that the first worker has, so that all start from the same."""
     value = kwargs.get("initial_value")
-    values = strategy.extended.everyone("a new variable", [value() if callable(value) else value])
+    values = strategy.extended.from_all_workers("a new variable", [value() if callable(value) else value])
     shapes = [np.shape(one) for one in values]
     if len(set(shapes)) > 1:
         raise ValueError(

@@ -4,9 +4,9 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from refdist._core.base.where import HERE
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues
-from refdist._core.seam.draft import STAGE
 from refdist._core.variables.variable import Operation, Variable
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class DistributedVariable(Variable):
     @property
     def copies(self) -> tuple[Variable, ...]:
         # In a trace the first stands for all: it is the one of the replica that the program is written for.
-        return self._values if STAGE.get() is None else self._values[:1]
+        return self._values if HERE.get().draft is None else self._values[:1]
 
     @property
     def all_copies(self) -> tuple[Variable, ...]:
@@ -55,7 +55,7 @@ class DistributedVariable(Variable):
     def device(self) -> str:
         """The device of the replica's own copy, and of the first one elsewhere."""
         replica = self._replica()
-        if replica is not None and STAGE.get() is not None and len(self._values) > 1:
+        if replica is not None and HERE.get().draft is not None and len(self._values) > 1:
             number: Any = replica.replica_id_in_sync_group
             return self._values[number if isinstance(number, int) else 0].device
         return self._own().device
@@ -90,7 +90,7 @@ class DistributedVariable(Variable):
 
     def _replica(self, writing: str | None = None) -> context.ReplicaContext | None:
         """The replica of this variable's strategy that the code is in."""
-        frame = context.current_frame()
+        frame = HERE.get().frame
         if frame is None or frame.strategy is self._strategy:
             return frame.replica if frame is not None else None
         if writing is not None and context.has_strategy():

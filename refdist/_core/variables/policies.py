@@ -10,8 +10,9 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.devices.device import Device
 from refdist._core.replicas.context import ReplicaContext, contained, crossed
 from refdist._core.replicas.values import DistributedValues, PerReplica, select
-from refdist._core.strategies.plan import Placement
+from refdist._core.seam.capabilities import in_unison
 from refdist._core.variables.distributed_variable import DistributedVariable
+from refdist._core.variables.placement import Placement
 from refdist._core.variables.variable import WRITING, Operation, current_value, replace
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class OnWrite:
             # What is added up is added up for all copies, and what one replica alone says is brought to the others.
             alone = payloads[0] if variable.aggregation is VariableAggregation.ONLY_FIRST_REPLICA else None
             homes = _homes(variable)
-            with strategy.extended.backend.alike(homes, alone):
+            with in_unison(strategy.extended.plan, homes, alone):
                 value = strategy.extended.aggregate(strategy, variable, verb, payloads)
                 OnWrite.write_alike(variable, homes, verb, operation, value)
             extended, values = strategy.extended, [copy.stored for copy in variable.copies]
@@ -79,7 +80,7 @@ class OnWrite:
 
     @staticmethod
     def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
-        backend = variable.strategy.extended.backend  # first, so that a trace knows which strategy it is about
+        _ = variable.strategy.extended  # first, so that a draft knows which strategy it is about
         if isinstance(value, DistributedValues):
             copies = variable.copies if len(variable.copies) > 1 else variable.copies * value.count
             require_equal(variable, verb, [copy.operand(verb, select(value, i)) for i, copy in enumerate(copies)])
@@ -87,7 +88,7 @@ class OnWrite:
         else:
             given = current_value(value)
         homes = _homes(variable)
-        with backend.alike(homes, given):
+        with in_unison(variable.strategy.extended.plan, homes, given):
             OnWrite.write_alike(variable, homes, verb, operation, value)
 
     @staticmethod
@@ -113,7 +114,7 @@ class OnRead:
             return variable.copies[0].read_value()
         if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
             extended = variable.strategy.extended
-            first = extended.everyone("read", [copy.stored for copy in variable.copies])[0]
+            first = extended.from_all_workers("read", [copy.stored for copy in variable.copies])[0]
             return first if extended.plan.workers == 1 else extended.backend.copy(first, extended.current_device())
         if aggregation is VariableAggregation.NONE:
             raise ValueError(

@@ -11,7 +11,8 @@ import numpy as np
 
 from refdist._core.base.convert import to_array
 from refdist._core.base.indexed_slices import IndexedSlices, Shard
-from refdist._core.devices.device import PLACEMENT, Device
+from refdist._core.base.where import HERE
+from refdist._core.devices.device import Device
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.variables.variable import Operation, Variable, current_value, write_together
@@ -56,7 +57,7 @@ class ShardedVariable(Variable):
     @property
     def stored(self) -> Any:
         """All rows, on the current device, or else on that of the first shard."""
-        to = PLACEMENT.get() or self._device
+        to = HERE.get().device or self._device
         return self.backend.gather([one.read_value() for one in self._variables], 0, [to])[0]
 
     def read_value(self) -> Any:

@@ -11,13 +11,13 @@ import numpy as np
 from refdist._core.base import convert
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.jax_facts import staging
 from refdist._core.base.operators import add_operators
-from refdist._core.devices.device import PLACEMENT, placed
+from refdist._core.base.where import HERE, entered
 from refdist._core.devices.tensor import dtype_name, numpy_text
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.seam.backend import host_device
-from refdist._core.seam.draft import STAGE
 
 if TYPE_CHECKING:
     from refdist._core.seam.backend import Backend
@@ -51,8 +51,8 @@ class _Creation(type):
         create: Callable[..., Any] = super().__call__
         for creator in context.creators():
             create = _bound(creator, create)
-        stage = STAGE.get()
-        made = create(**kwargs) if stage is None else stage.create(create, kwargs)
+        draft = HERE.get().draft
+        made = create(**kwargs) if draft is None else draft.create(create, kwargs)
         if isinstance(made, Variable):
             LIVE.update((id(one), one) for one in made.shards)
         return made
@@ -91,7 +91,7 @@ class Variable(metaclass=_Creation):
             )
         value = initial_value() if callable(initial_value) else initial_value
         self._backend = context.backend()
-        self._device = PLACEMENT.get() or host_device(self._backend)
+        self._device = HERE.get().device or host_device(self._backend)
         first = _initial(self, value, dtype)
         self.held: Held = ([first], None, None)
         self._shape, self._dtype = tuple(first.shape), first.dtype
@@ -135,12 +135,12 @@ class Variable(metaclass=_Creation):
     def read_value(self) -> Any:
         """The present value; a replica gets it on its own device."""
         stored = self.stored
-        if STAGE.get() is not None:
+        if HERE.get().draft is not None:
             return stored
-        if self._backend.staging():
+        if staging():
             context.require_not_staged(f"The variable {self.name!r}")
         # What a parameter server keeps is needed here: nobody computes there.
-        here = PLACEMENT.get() or (host_device(self._backend) if self._device.job == "ps" else None)
+        here = HERE.get().device or (host_device(self._backend) if self._device.job == "ps" else None)
         if here is None or here == self._device:
             return stored
         return self._backend.copy(stored, here)
@@ -175,21 +175,21 @@ class Variable(metaclass=_Creation):
     @context.contained
     def computed(self, operation: Operation, operand: Any) -> Any:
         """What an operation makes of the value, computed where the variable lives."""
-        with placed(self._device), self.backend.on(self._device):
+        with entered(device=self._device), self.backend.on(self._device):
             return operation(self.stored, operand)
 
     @property
     def backend(self) -> "Backend":
         """What computes with the value: the variable's own backend, or that of the trace that the code is in."""
-        stage = STAGE.get()
-        return self._backend if stage is None else stage.backend
+        draft = HERE.get().draft
+        return self._backend if draft is None else draft.backend
 
     @property
     def stored(self) -> Any:
         """The value where it lies, whatever device scope is active."""
-        stage = STAGE.get()
-        if stage is not None:
-            return stage.read(self)
+        draft = HERE.get().draft
+        if draft is not None:
+            return draft.read(self)
         home = self if self._container is None else self._container
         return (home.held[0] or home.taken_apart())[self._place]
 
@@ -225,13 +225,13 @@ class Variable(metaclass=_Creation):
     def operand(self, verb: str, value: Any) -> Any:
         """Convert what is to be written to a tensor beside the value, or say why it cannot be."""
         backend = self.backend
-        context.require_no_trace(backend, f"{verb}() of {self.name!r}")
+        context.require_no_trace(f"{verb}() of {self.name!r}")
         if isinstance(value, IndexedSlices) or verb.startswith("scatter"):
-            slices, stage = IndexedSlices.fitting(verb, value, self.shape, self.dtype), STAGE.get()
-            inside = None if stage is None else slices.inside(self.shape[0])
-            if stage is not None and inside is not None:
+            slices, draft = IndexedSlices.fitting(verb, value, self.shape, self.dtype), HERE.get().draft
+            inside = None if draft is None else slices.inside(self.shape[0])
+            if draft is not None and inside is not None:
                 text = f"{verb}() of {self.name!r} got indices beyond its rows; expected 0 to {self.shape[0] - 1}. Correct them."
-                stage.require(inside, ValueError, text)
+                draft.require(inside, ValueError, text)
             return slices
         if isinstance(value, Variable):
             value = value.read_value()
@@ -259,9 +259,9 @@ class Variable(metaclass=_Creation):
     def store(self, tensor: Any) -> None:
         """Take a tensor as the new value; it has the right shape and dtype."""
         assert (tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype)
-        stage = STAGE.get()
-        if stage is not None:
-            stage.write(self, tensor)
+        draft = HERE.get().draft
+        if draft is not None:
+            draft.write(self, tensor)
             return
         home, value = self if self._container is None else self._container, self._backend.copy(tensor, self._device)
         with WRITING:
@@ -275,7 +275,7 @@ class Variable(metaclass=_Creation):
 
     def store_all(self, tensors: Sequence[Any]) -> None:
         """Take a tensor for each copy, which lies where the copy does: all of them, or none."""
-        if STAGE.get() is not None:
+        if HERE.get().draft is not None:
             for copy, tensor in zip(self.copies, tensors, strict=True):
                 copy.store(tensor)
             return
@@ -298,7 +298,7 @@ class Variable(metaclass=_Creation):
         backend = self.backend
 
         def operation(old: Any, slices: IndexedSlices) -> Any:
-            if STAGE.get() is not None:
+            if HERE.get().draft is not None:
                 at = old.at[slices.indices]  # JAX drops what is beyond the end; the program says so
                 return getattr(at, {np.add.at: "add", np.subtract.at: "subtract"}.get(change, "set"))(slices.values)
             array = backend.get(old)

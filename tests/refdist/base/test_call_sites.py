@@ -82,7 +82,7 @@ def below_a_callback(x):
 
 @pytest.mark.parametrize("step", [below_optree, below_a_callback], ids=lambda step: step.__name__)
 def test_a_replica_that_would_pause_below_foreign_code_is_told_so(strategy, step):
-    with pytest.raises(Exception, match=r"below C\+\+ code.*test_sites\.py"):
+    with pytest.raises(Exception, match=r"below C\+\+ code.*test_call_sites\.py"):
         strategy.run(step, args=(np.float32(1.0),))
 
     assert [[2.0, 2.0]] == numbers([strategy.run(summed, args=(tf.constant(1.0),))])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 import refdist as tf
-from refdist._core.devices.device import placed
+from refdist._core.base.where import entered
 from refdist._core.devices.tensor import Tensor, make
 from tests.generators import values
 
@@ -62,7 +62,7 @@ def test_numpy_functions_keep_the_device(array):
 
 
 def test_a_result_lies_on_the_current_device():
-    with placed(tf.distribute.get_strategy().extended.worker_devices[0]):
+    with entered(device=tf.distribute.get_strategy().extended.worker_devices[0]):
         result = tensor(np.float32(1), "GPU:1") + 1
 
     assert result.device.endswith("CPU:0")

@@ -1,6 +1,6 @@
 """Random pipelines as plain data, and what comes out of them: the same program for TensorFlow and for refdist.
 
-Run it where TensorFlow is installed to record the answers again: python tests/refdist/data/pipelines.py
+Run it where TensorFlow is installed to record the answers again: python tests/refdist/input/pipelines.py
 """
 
 import itertools

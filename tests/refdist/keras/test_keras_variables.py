@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import refdist as tf
-from tests.refdist import staging
+from tests.refdist import staged_programs
 from tests.refdist.keras.models import INPUTS, compiled, made
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of Keras itself
-names, strategy = staging.names, staging.strategy  # fixtures
+names, strategy = staged_programs.names, staged_programs.strategy  # fixtures
 
 
 def test_the_value_of_a_variable_is_a_tensor_where_code_computes_and_else_a_variable(strategy):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import refdist as tf
-from tests.refdist import staging
+from tests.refdist import staged_programs
 from tests.refdist.keras.models import INPUTS, TARGETS, alone, assert_close, compiled, made, numbers, trained
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of Keras itself
-names = staging.names  # fixture
+names = staged_programs.names  # fixture
 
 
 @pytest.fixture

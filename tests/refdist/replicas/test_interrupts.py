@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import refdist as tf
-from refdist._core.devices.device import PLACEMENT
-from refdist._core.replicas import context, lockstep
+from refdist._core.base.where import HERE
+from refdist._core.replicas import lockstep
 from refdist._core.variables.variable import WRITING
 from tests.interrupts import boundaries, interrupted
 
@@ -72,7 +72,7 @@ class World:
             assert all(np.array_equal(copies[0], copy) for copy in copies), "copies differ"
         shares = [float(copy.stored) for copy in self.own.values]
         assert len(set(shares)) == 1, "one share was assigned, and the other not"
-        assert (context.current_frame(), PLACEMENT.get()) == (None, None), "a scope is still entered"
+        assert (HERE.get().frame, HERE.get().device) == (None, None), "a scope is still entered"
         assert jax.config.jax_default_device is None
         assert not WRITING._is_owned(), "a lock is still held"
 

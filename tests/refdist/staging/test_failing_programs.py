@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import refdist as tf
-from tests.refdist import staging
+from tests.refdist import staged_programs
 from tests.refdist.staged_programs import ctx
 
-names = staging.names  # a fixture
+names = staged_programs.names  # a fixture
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import refdist as tf
-from tests.refdist import staging
+from tests.refdist import staged_programs
 from tests.refdist.staged_programs import COUNTS, MEAN, ON_READ, SUM, ctx, numbered, numbers
 
-names, strategy = staging.names, staging.strategy  # fixtures
+names, strategy = staged_programs.names, staged_programs.strategy  # fixtures
 
 
 def test_a_body_is_called_once_for_each_kind_of_input(names):

@@ -6,10 +6,10 @@ import pytest
 
 import refdist as tf
 from refdist._core.replicas.lockstep import MeetingError
-from tests.refdist import staging
+from tests.refdist import staged_programs
 from tests.refdist.staged_programs import MEAN, ctx, numbered, numbers
 
-names, strategy = staging.names, staging.strategy  # fixtures
+names, strategy = staged_programs.names, staged_programs.strategy  # fixtures
 
 
 def test_errors_of_a_body_keep_their_line_and_name_the_replica(strategy):

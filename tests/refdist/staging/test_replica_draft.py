@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import refdist as tf
-from tests.refdist import staging
+from tests.refdist import staged_programs
 from tests.refdist.staged_programs import COUNTS, MEAN, ON_READ, SUM, ctx, numbers
 
-names, strategy = staging.names, staging.strategy  # fixtures
+names, strategy = staged_programs.names, staged_programs.strategy  # fixtures
 
 
 @pytest.mark.parametrize("count", COUNTS)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import refdist as tf
-from tests.refdist import staging
+from tests.refdist import staged_programs
 from tests.refdist.staged_programs import MEAN, NONE, ON_READ, SUM, ctx, numbers
 
-names, strategy = staging.names, staging.strategy  # fixtures
+names, strategy = staged_programs.names, staged_programs.strategy  # fixtures
 
 
 def number():
@@ -370,7 +370,7 @@ def test_gathering_and_merging_work_inside_transformations(strategy, around):
             return jax.grad(both)(x)
         return jax.lax.scan(lambda carry, _: (carry + both(x), None), 0.0, None, length=2)[0]
 
-    result = strategy.run(tf.function(replica), args=(staging.numbered(strategy),))
+    result = strategy.run(tf.function(replica), args=(staged_programs.numbered(strategy),))
 
     # The sum over both replicas of 1, 2 and 2, 4 is 9, twice; a gradient counts both replicas' results.
     expected = [[4.0, 4.0]] * 2 if around == "grad" else [36.0] * 2

@@ -6,10 +6,10 @@ import pytest
 
 import refdist as tf
 from refdist._core.replicas.lockstep import MeetingError
-from tests.refdist import staging
+from tests.refdist import staged_programs
 from tests.refdist.staged_programs import COUNTS, MEAN, ON_READ, SUM, ctx, numbered, numbers
 
-names, strategy = staging.names, staging.strategy  # fixtures
+names, strategy = staged_programs.names, staged_programs.strategy  # fixtures
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -94,9 +94,9 @@ def test_values_of_one_replica_stay_per_replica(names):
         made = strategy.experimental_distribute_values_from_function(lambda context: tf.constant([2.0]))
         return x, made, strategy.run(lambda y, z: y + z, args=(x, made))
 
-    handed, made, total = step(given)
+    passed_through, made, total = step(given)
 
-    assert [[1.0]] == [part.tolist() for part in handed.values]
+    assert [[1.0]] == [part.tolist() for part in passed_through.values]
     assert [[2.0]] == [part.tolist() for part in made.values]
     assert [3.0] == total.tolist()
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as generators
 
 import refdist as tf
-from refdist._core.strategies.plan import Placement
+from refdist._core.variables.placement import Placement
 from tests.refdist.servers import backend, make, partitioners, resolver, server
 
 assert backend  # a fixture

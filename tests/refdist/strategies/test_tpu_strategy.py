@@ -3,7 +3,7 @@ import pytest
 
 import refdist as tf
 from refdist._core.devices.tpu_topology import DeviceAssignment
-from refdist._core.strategies.plan import Placement
+from refdist._core.variables.placement import Placement
 
 initialize = tf.tpu.experimental.initialize_tpu_system
 

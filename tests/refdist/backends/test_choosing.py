@@ -1,8 +1,9 @@
 import pytest
 
 import refdist as tf
-from refdist._core.seam import backend
-from refdist._core.seam.backend import current, device_counts
+from refdist._core.backends import choosing
+from refdist._core.backends.choosing import current
+from refdist._core.devices.machine import device_counts
 
 
 def test_nothing_said_is_a_simulator_with_one_cpu():
@@ -49,7 +50,7 @@ def test_a_backend_of_another_package_is_found_by_its_entry_point(monkeypatch):
         name = "mine"
 
         def load(self):
-            return lambda **options: backend._open("host", options)
+            return lambda **options: choosing._open("host", options)
 
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Entry()])
     tf.use("mine", gpus=3)
@@ -73,7 +74,7 @@ def test_a_count_that_is_none_is_refused(counts):
 def test_more_devices_than_anybody_can_wait_for_are_refused(monkeypatch, name, counts):
     text = ",".join(f"{key}={'x'.join(map(str, n)) if isinstance(n, tuple) else n}" for key, n in counts.items())
     monkeypatch.setenv("REFDIST_BACKEND", f"{name}:{text}")
-    monkeypatch.setattr(backend, "_chosen", None)
+    monkeypatch.setattr(choosing, "_chosen", None)
 
     for choose in (lambda: tf.use(name, **counts), current):
         with pytest.raises(ValueError, match=r"asked for [\d,]+ devices; expected at most 1,000,000, .*\. Use fewer"):

@@ -1,0 +1,83 @@
+"""Which backend is in use: chosen for the process, for a block of code, or from outside."""
+
+import contextlib
+import importlib
+import os
+from collections.abc import Callable, Generator
+from typing import Any
+
+from refdist._core.base.where import HERE, entered
+from refdist._core.seam.backend import Backend
+
+_BUILT_IN = {
+    "host": "refdist._core.backends.host_backend:HostBackend",
+    "simulator": "simulator.backend:SimulatorBackend",
+    "jax": "refdist._core.backends.jax_backend:JaxBackend",
+}
+_chosen: Backend | None = None
+
+
+def use(name: str, **options: Any) -> None:
+    """Choose the backend of this process for the strategies and tensors made from now on.
+
+    `use("simulator", gpus=8)`, `use("host", cpus=2)` and `use("jax", cpus=4)` say how many devices there are.
+    """
+    global _chosen
+    _chosen = _open(name, options)
+
+
+@contextlib.contextmanager
+def using(name: str, **options: Any) -> Generator[Backend]:
+    """Choose the backend for a block of code.
+
+    >>> import refdist
+    >>> with refdist.using("host", gpus=2):
+    ...     refdist.distribute.MirroredStrategy().num_replicas_in_sync
+    2
+    """
+    backend = _open(name, options)
+    with entered(backend=backend):
+        yield backend
+
+
+def current() -> Backend:
+    """The backend in use; REFDIST_BACKEND chooses it from outside, and else it is a simulator with one CPU."""
+    global _chosen
+    temporary = HERE.get().backend
+    if temporary is not None:
+        return temporary
+    if _chosen is None:
+        _chosen = _open(*_from_text(os.environ.get("REFDIST_BACKEND", "simulator")))
+    return _chosen
+
+
+def _open(name: str, options: dict[str, Any]) -> Backend:
+    target = _BUILT_IN.get(name)
+    if target is not None:
+        module, _, attribute = target.partition(":")
+        factory: Callable[..., Backend] = getattr(importlib.import_module(module), attribute)
+        return factory(**options)
+    metadata = importlib.import_module("importlib.metadata")  # costs 30 ms, and is rarely needed
+    others = {entry.name: entry for entry in metadata.entry_points(group="refdist._core.backends")}
+    if name not in others:
+        raise ValueError(
+            f"The backend is {name!r}; expected one of {', '.join(dict.fromkeys([*_BUILT_IN, *others]))}. Use one of these, or "
+            f"install a package that offers it under the entry point group 'refdist._core.backends'."
+        )
+    return others[name].load()(**options)
+
+
+def _from_text(text: str) -> tuple[str, dict[str, Any]]:
+    """Read a choice such as `simulator:gpus=8,cpus=2`."""
+    name, _, rest = text.partition(":")
+    options: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        key, separator, value = part.partition("=")
+        sizes = value.split("x")
+        if not separator or not all(size.isdecimal() for size in sizes):
+            raise ValueError(
+                f"REFDIST_BACKEND is {text!r}; expected a form such as 'simulator:gpus=8' or 'jax:cpus=4'. "
+                f"Correct the part {part!r}."
+            )
+        options[key] = int(value) if len(sizes) == 1 else tuple(map(int, sizes))
+    return name, options

@@ -1,0 +1,24 @@
+"""Functions that a user passes, checked."""
+
+import functools
+import inspect
+from typing import Any
+
+_NOT_RUN_WHEN_CALLED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def require_callable(fn: Any, method: str = "run()") -> None:
+    """Raise unless there is a function that does its work when it is called."""
+    if not callable(fn):
+        raise TypeError(
+            f"{method} got {fn!r}, a {type(fn).__name__}; expected a function. Pass the function itself, uncalled."
+        )
+    body = fn
+    while isinstance(body, functools.partial):
+        body = body.func
+    body = body if hasattr(body, "__code__") else type(body).__call__
+    if getattr(getattr(body, "__code__", None), "co_flags", 0) & _NOT_RUN_WHEN_CALLED:
+        raise TypeError(
+            f"{method} got {body.__qualname__}, a generator or a coroutine function; expected an ordinary one, because its body "
+            f"would never run. Remove yield, or async and await."
+        )

@@ -1,0 +1,66 @@
+"""What can be said of JAX's arrays and traces without loading JAX: the one place that knows how to tell."""
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+
+def is_jax(value: Any) -> bool:
+    """Say whether a value is an array of JAX, or stands for one in a trace."""
+    return hasattr(value, "aval")
+
+
+def is_tracer(value: Any) -> bool:
+    """Say whether a value stands for one that becomes known when a program runs."""
+    return type(value).__name__.endswith("Tracer")
+
+
+def is_concrete(value: Any) -> bool:
+    """Say whether a value is an array of JAX with numbers in it, which lies on devices."""
+    return is_jax(value) and not is_tracer(value)
+
+
+def mentions_tracer(error: BaseException) -> bool:
+    """Say whether an error is about something that stands for a value in a trace."""
+    return "Tracer" in str(error)
+
+
+def loaded() -> bool:
+    """Say whether somebody has loaded JAX; otherwise no trace is open."""
+    return "jax" in sys.modules
+
+
+def tracing() -> bool:
+    """Say whether the code runs inside jit, grad, vmap, scan or the like, where no replica can pause."""
+    return "jax" in sys.modules and _traces().tracing()
+
+
+def staging() -> bool:
+    """Say whether JAX is making a program that runs later, into which a value read now would be frozen."""
+    return "jax" in sys.modules and _traces().staging()
+
+
+class Traces(Protocol):
+    """What knows the traces of JAX, once JAX is loaded."""
+
+    def tracing(self) -> bool:
+        """Say whether a trace is open."""
+        ...
+
+    def staging(self) -> bool:
+        """Say whether a program is being made."""
+        ...
+
+
+_loaders: list[Callable[[], Traces]] = []
+
+
+def install(load: Callable[[], Traces]) -> None:
+    """Say what knows the traces of JAX; it imports JAX, so it is loaded when somebody else has done that."""
+    _loaders[:] = [load]
+
+
+@functools.cache
+def _traces() -> Traces:
+    return _loaders[0]()

@@ -1,0 +1,72 @@
+"""Where the code is: one record in one context variable, which everything else asks."""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from refdist._core.devices.device import Device
+    from refdist._core.replicas.context import ReplicaContext
+    from refdist._core.replicas.graph import Graph
+    from refdist._core.seam.backend import Backend
+    from refdist._core.seam.draft import Draft, StagedRuns
+    from refdist._core.strategies.strategy import StrategyBase
+
+Creator = Callable[..., Any]
+
+
+class Frame(NamedTuple):
+    """The scope or the replica of a strategy that the code has entered."""
+
+    strategy: "StrategyBase"
+    replica: "ReplicaContext | None"  # None in cross-replica context
+    creators: tuple[Creator, ...]  # what a new variable passes through, innermost last
+    updating: int | None = None  # the copy that extended.update is working on
+    set_by_hand: bool = False  # by experimental_set_strategy
+
+
+class Where(NamedTuple):
+    """Everything that surrounds the code; replaced as a whole, never changed."""
+
+    frame: Frame | None = None
+    device: "Device | None" = None  # where new tensors go; None lets the operands decide, and else it is the host
+    draft: "Draft | None" = None  # the program that is being written
+    graph: "Graph | None" = None  # the graph of v1 that is being built
+    function: "StagedRuns | None" = None  # the `function` whose body runs in Python, while its runs are staged
+    colocated: "Device | None" = None  # where variables are to go that belong to another one
+    backend: "Backend | None" = None  # the one chosen for a block of code
+    with_workers: bool = False  # whether the workers of this program run together, so that they can meet
+    worker: "tuple[StrategyBase, int] | None" = None  # of parameter servers: the one that a scheduled function is on
+    creations: dict[Any, Any] | None = None  # variables made in this run of replicas, one dict for all of them
+
+
+HERE: ContextVar[Where] = ContextVar("where", default=Where())  # noqa: B039, a tuple never changes
+
+
+def entered(**changes: Any) -> "Entered":
+    """Be somewhere else in a `with` block: the one way to enter and to leave."""
+    return Entered(changes)
+
+
+class Entered:
+    """A block of code whose surroundings differ in some respects.
+
+    Not a generator: one that a Ctrl-C keeps from ending would end much later, and take back what is not its own.
+    """
+
+    __slots__ = ("_before", "_changes", "_inside")
+
+    def __init__(self, changes: dict[str, Any]) -> None:
+        self._changes = changes
+
+    def __enter__(self) -> None:
+        self._before = HERE.get()
+        self._inside = self._before._replace(**self._changes)
+        HERE.set(self._inside)
+
+    def __exit__(self, *exception: object) -> None:
+        here = HERE.get()
+        if here is self._inside:
+            HERE.set(self._before)
+        else:  # something else was entered for good inside, such as by experimental_set_strategy, and stays
+            HERE.set(here._replace(**{name: getattr(self._before, name) for name in self._changes}))

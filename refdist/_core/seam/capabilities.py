@@ -1,0 +1,128 @@
+"""What only some backends have: small protocols, absent by default."""
+
+import functools
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from refdist._core.devices.device import Device
+from refdist._core.seam.backend import NOWHERE, Backend, Tensor
+
+if TYPE_CHECKING:
+    from refdist._core.seam.compiler import Compiler
+    from refdist._core.strategies.plan import Plan
+
+Capability = TypeVar("Capability")
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """Keeps the time that devices take, and what they hold."""
+
+    def step(self, devices: Sequence[Device]) -> AbstractContextManager[Any]:
+        """Surround one run of a function on replicas, which are on these devices."""
+        ...
+
+    def in_unison(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
+        """Let devices do in a block what the first of them does; a tensor that is given to them is brought to all first."""
+        ...
+
+    def charge_program(
+        self, devices: Sequence[Device], cost: Any, algorithm: str
+    ) -> Callable[..., AbstractContextManager[Any]] | None:
+        """What surrounds each run of a compiled program; None where it takes no time."""
+        ...
+
+    def claimed(self, tensor: Tensor) -> Tensor:
+        """Take a tensor that a program has made as one of this backend's own."""
+        ...
+
+    def let_go(self, array: Any) -> None:
+        """Take note that tensors are made of what a program has made."""
+        ...
+
+
+@runtime_checkable
+class KeepsLedger(Protocol):
+    """Can note which replica got which samples."""
+
+    def ledger_in_use(self) -> Any:
+        """The ledger that somebody has asked for, or None."""
+        ...
+
+
+@runtime_checkable
+class LogicalDevices(Protocol):
+    """Has TPU cores, of which several can be the logical devices of one replica."""
+
+    def tpu_mesh(self) -> np.ndarray[Any, Any]:
+        """The TPU cores, as an array of devices of the shape (x, y, z, core); empty where there is none."""
+        ...
+
+    def lay_out(self, tensor: Tensor, devices: Sequence[Device], partition: Sequence[int] | None) -> Tensor:
+        """Put a tensor whole on each device; or, cut into so many pieces along each dimension, the k-th piece on the k-th."""
+        ...
+
+    def pieces(self, tensor: Tensor) -> tuple[tuple[Device, np.ndarray[Any, Any]], ...]:
+        """Say which part of a tensor lies on which device."""
+        ...
+
+
+@runtime_checkable
+class Clustered(Protocol):
+    """Can play the tasks of a cluster."""
+
+    def for_task(self, job: str, task: int, tasks: int) -> Backend:
+        """A backend for one task of a cluster, with devices named after it; several tasks in a process share the real ones."""
+        ...
+
+    def connect(self, devices: Sequence[Device]) -> None:
+        """Have devices of other tasks too, which this process plays."""
+        ...
+
+
+@runtime_checkable
+class Commits(Protocol):
+    """Has tensors that refuse to be used beside those of another device."""
+
+    def loosened(self, value: Any) -> Any:
+        """The same tensor without a claim to stay where it is; anything else stays itself."""
+        ...
+
+
+@runtime_checkable
+class Compiles(Protocol):
+    """Can run programs over all replicas of a strategy."""
+
+    def compiler(self, plan: "Plan") -> "Compiler":
+        """What writes programs for the replicas of a plan."""
+        ...
+
+
+def capability(backend: Backend, kind: type[Capability]) -> Capability | None:
+    """The backend as what has a capability, if it has it."""
+    return backend if _has(type(backend), kind) else None  # pyright: ignore[reportReturnType]
+
+
+def required(backend: Backend, kind: type[Capability], what: str) -> Capability:
+    """The same, or an error that says what needs it."""
+    found = capability(backend, kind)
+    if found is None:
+        raise NotImplementedError(
+            f"{what} was asked of the backend {backend.name!r}, which does not have the capability {kind.__name__}; expected one "
+            f'that has it. Choose another one, such as refdist.use("simulator", ...).'
+        )
+    return found
+
+
+@functools.cache
+def _has(backend: type, kind: type) -> bool:
+    # Asked of types and kept, because to look for the methods of a protocol takes microseconds.
+    return issubclass(backend, kind)
+
+
+def in_unison(plan: "Plan", devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
+    """Let devices do in a block what the first of them does; where nothing takes time, nobody sees who has computed it."""
+    return NOWHERE if plan.timed is None else plan.timed.in_unison(devices, given)
