@@ -292,20 +292,20 @@ class BatchCompiler(Compiler):
         self._let_go(array)
         return [self._claimed(make(row, device)) for row, device in zip(_rows(host), self.devices, strict=True)]
 
-    def whole(self, copies: Sequence[Any], variable: Any) -> Any:
+    def whole(self, copies: Sequence[Any], storage: Any) -> Any:
         """The copies of a variable in the form in which programs take them."""
         with jax.enable_x64(True):
             return (
                 self.lift_each(copies)
-                if len(copies) == self.count > 1 and variable.own_copies
+                if len(copies) == self.count > 1 and storage.own_copies
                 else jnp.asarray(copies[0])
             )
 
-    def parts(self, array: Any, variable: Any) -> Sequence[Any]:
+    def parts(self, array: Any, storage: Any) -> Sequence[Any]:
         """The copies of a variable, of what a program has made."""
-        host, homes = np.asarray(array), [Device(copy.device) for copy in variable.all_copies]
+        host, homes = np.asarray(array), storage.homes
         self._let_go(array)
-        if variable.own_copies and len(homes) > 1:
+        if storage.own_copies and len(homes) > 1:
             return [self._claimed(make(row, home)) for row, home in zip(_rows(host), homes, strict=True)]
         return [self._claimed(tensor) for tensor in labelled(host, homes)]
 

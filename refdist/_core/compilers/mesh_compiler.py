@@ -129,20 +129,20 @@ class MeshCompiler(Compiler):
         by_device = {shard.device: shard.data for shard in array.addressable_shards}
         return [by_device[place].reshape(spec[0]) for place in self._places]
 
-    def whole(self, copies: Sequence[Any], variable: Any) -> Any:
-        if variable.own_copies and len(copies) == self.count > 1:
+    def whole(self, copies: Sequence[Any], storage: Any) -> Any:
+        if storage.own_copies and len(copies) == self.count > 1:
             return self.lift_each(copies)
-        fits = tuple(Device(copy.device) for copy in variable.all_copies) == self.devices and self._logical == 1
+        fits = storage.homes == self.devices and self._logical == 1
         if self.count == 1 or not fits:
             return jax.device_put(copies[0], self._same)  # a variable of another strategy, or one copy for all
         return jax.make_array_from_single_device_arrays(copies[0].shape, self._same, list(copies))
 
-    def parts(self, array: Any, variable: Any) -> Sequence[Any]:
+    def parts(self, array: Any, storage: Any) -> Sequence[Any]:
         if self._same is self._each:
-            return [self.real.copy(array, Device(copy.device)) for copy in variable.all_copies]
+            return [self.real.copy(array, home) for home in storage.homes]
         by_device = {shard.device: shard.data for shard in array.addressable_shards}
-        shape = variable.shape
-        homes = [self.real.real_device(Device(copy.device)) for copy in variable.all_copies]
+        shape = storage.shape
+        homes = [self.real.real_device(home) for home in storage.homes]
         first = by_device[self._places[0]]
         return [by_device[h].reshape(shape) if h in by_device else jax.device_put(first, h) for h in homes]
 

@@ -163,7 +163,7 @@ def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
     merged = [regroup(column) for column in zip(*args, strict=True)]
     result = functions[0](strategy, *merged, **regroup(kwargs))
     for leaf in nest.flatten(result):
-        if isinstance(leaf, DistributedValues) and not hasattr(leaf, "assign") and len(leaf.values) != len(payloads):
+        if isinstance(leaf, DistributedValues) and not leaf.is_variable and len(leaf.values) != len(payloads):
             raise ValueError(
                 f"The function given to merge_call returned a value with {len(leaf.values)} components; expected one for each of "
                 f"the {len(payloads)} replicas. Return a value of this strategy, or a plain one."

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import nest
+from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.values import DistributedValues
 
@@ -73,9 +74,7 @@ class Symbol:
     def serialized(self) -> bytes:
         """The call as data."""
         leaves = nest.flatten(self._given)
-        numbers = [
-            np.asarray(leaf).tobytes() for leaf in leaves if isinstance(leaf, np.ndarray) or hasattr(leaf, "aval")
-        ]
+        numbers = [np.asarray(leaf).tobytes() for leaf in leaves if isinstance(leaf, np.ndarray) or is_jax(leaf)]
         return b" ".join([self.name.encode(), *numbers])
 
     def __bool__(self) -> bool:
@@ -144,7 +143,7 @@ def _component(value: Any, index: int) -> Any:
 
 
 def _fetched(value: Any) -> Any:
-    if isinstance(value, DistributedValues) and not hasattr(value, "assign"):
+    if isinstance(value, DistributedValues) and not value.is_variable:
         raise TypeError(
             f"Session.run() was asked for a value with {value.count} components; expected one tensor for each thing to fetch. "
             f"Fetch what strategy.experimental_local_results() returns."

@@ -15,7 +15,7 @@ from refdist._core.base.entropy import ENTROPY, fresh
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import Tensor
 from refdist._core.replicas import context
-from refdist._core.replicas.values import CompiledForm, DistributedValues, PerReplica
+from refdist._core.replicas.values import WRITING, DistributedValues, PerReplica, Storage
 from refdist._core.staging.replica_draft import (
     PassedThrough,
     ReplicaDraft,
@@ -27,7 +27,8 @@ from refdist._core.staging.signatures import ArgumentKinds
 from refdist._core.staging.staged_strategy import StagedExtended
 from refdist._core.strategies.arguments import require_count
 from refdist._core.strategies.strategy import StrategyBase
-from refdist._core.variables.variable import LIVE, WRITING, Variable, current_value
+from refdist._core.variables.tensors import current_value
+from refdist._core.variables.variable import LIVE, Variable
 
 _OWN = str(pathlib.Path(__file__).parents[2])
 _NUMBERS = (bool, int, float, complex, str, bytes)
@@ -51,8 +52,8 @@ class Program:
         compiler: Any,
         compiled: Callable[..., Sequence[Any]],
         takes: Sequence[tuple[int, bool]],
-        reads: Sequence[Variable],
-        writes: Sequence[tuple[int, Variable]],
+        reads: Sequence[Storage],
+        writes: Sequence[tuple[int, Storage]],
         checked: Sequence[str],
         required: Sequence[tuple[int, Requirement]],
         result: Any,
@@ -67,7 +68,6 @@ class Program:
         self._leaves, self._shape = optree.tree_flatten(result, none_is_leaf=True)
         self._bare = self._shape.is_leaf()
         self._wide = compiler.exact and wide
-        self._homes = [tuple(Device(one.device) for one in variable.all_copies) for _, variable in self._writes]
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         if self._charge is None:
@@ -81,14 +81,7 @@ class Program:
         with WRITING:  # from the values read to the values written nobody else writes
             outputs, result = self._computed(leaves, keep)
             compiler = self._compiler
-            before = [variable.held for _, variable in self._writes]
-            try:
-                for place, variable in self._writes:
-                    variable.held = (None, compiler, outputs[place])
-            except BaseException:  # a Ctrl-C: all variables are written, or none
-                for (_, variable), held in zip(self._writes, before, strict=True):
-                    variable.held = held
-                raise
+            Storage.adopt(compiler, [(storage, outputs[place]) for place, storage in self._writes])
         return result
 
     def _computed(self, leaves: Sequence[Any], keep: Any) -> tuple[Sequence[Any], Any]:
@@ -107,8 +100,8 @@ class Program:
         """The tensors that a call takes, as far as there are any: not what the last program has left in its own form."""
         for place, each in self._takes:
             yield from leaves[place].parts if each else [leaves[place]]
-        for variable in self._reads:
-            yield from [copy.stored for copy in variable.all_copies] if variable.held[0] else []
+        for storage in self._reads:
+            yield from storage.held.parts or []
 
     def _keep(self, outputs: Sequence[Any], keep: Callable[[Any, int, Sequence[Device]], None]) -> None:
         """Say how many bytes of what the program has made stay on each device; what is lowered at once says so itself."""
@@ -116,9 +109,9 @@ class Program:
         for leaf in self._leaves:
             if type(leaf) is _Output and leaf.each:
                 keep(outputs[leaf.place], outputs[leaf.place].nbytes // count, self._compiler.devices)
-        for (place, variable), homes in zip(self._writes, self._homes, strict=True):
-            own = variable.own_copies and count > 1
-            keep(outputs[place], outputs[place].nbytes // (count if own else 1), homes)
+        for place, storage in self._writes:
+            own = storage.own_copies and count > 1
+            keep(outputs[place], outputs[place].nbytes // (count if own else 1), storage.homes)
 
     def _outputs(self, leaves: Sequence[Any]) -> Sequence[Any]:
         values = self._values(leaves)
@@ -145,16 +138,16 @@ class Program:
 
     def _values(self, leaves: Sequence[Any]) -> list[Any]:
         compiler = self._compiler
-        values = [leaves[p].whole(compiler) if each else compiler.lift(leaves[p]) for p, each in self._takes]
+        values = [leaves[p].compiled_for(compiler) if each else compiler.lift(leaves[p]) for p, each in self._takes]
         # Mostly a variable has what the last run of a program has left; asking it for that costs more than looking.
-        values += [held[2] if (held := v.held)[1] is compiler else v.whole(compiler) for v in self._reads]
+        values += [held[2] if (held := s.held)[1] is compiler else s.compiled_for(compiler) for s in self._reads]
         return [*values, fresh()] if self._draws else values
 
     def _result(self, leaf: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if type(leaf) is _Output:
             array = outputs[leaf.place]
             if leaf.each:
-                return PerReplica.of_compiled(CompiledForm(self._compiler, array, leaf.spec))
+                return PerReplica.of_compiled(self._compiler, array, leaf.spec)
             tensor = self._compiler.lower(array)
             return PerReplica([tensor]) if leaf.alone else tensor
         return leaf.given(inputs[leaf.place]) if isinstance(leaf, PassedThrough) else leaf
@@ -242,7 +235,7 @@ def traced(
         return None, draft.created
     last = len(written.outputs) - len(found["required"])
     first = last - len(found["changed"])
-    writes = [(first + number, v) for number, v in enumerate(found["changed"])]
+    writes = [(first + number, v.storage) for number, v in enumerate(found["changed"])]
     required = [(last + number, requirement) for number, requirement in enumerate(found["required"])]
     names = [*(f"assign() of {v.name!r}" for v in found["changed"]), *(one.text for one in found["required"])]
     names += found["compared"]
@@ -251,7 +244,7 @@ def traced(
         compiler,
         compiler.compile(written),
         [takes[i] for i in written.used if i < len(takes)],
-        [variables[i - len(takes)] for i in written.used if len(takes) <= i < len(specs) - 1],
+        [variables[i - len(takes)].storage for i in written.used if len(takes) <= i < len(specs) - 1],
         writes,
         checked,
         required,

@@ -8,7 +8,7 @@ from refdist._core.base import nest
 from refdist._core.replicas.lockstep import Meeting, require_same
 from refdist._core.replicas.values import regroup, shapes_differ
 from refdist._core.staging.replica_draft import ReplicaDraft, Requirement, SymbolicPerReplica, UnevenReplicas
-from refdist._core.variables.policies import require_meant
+from refdist._core.variables.distributed_variable import require_meant
 
 if TYPE_CHECKING:
     from refdist._core.staging.staged_strategy import StagedExtended

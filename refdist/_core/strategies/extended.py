@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
 from refdist._core.base.callables import require_callable
-from refdist._core.base.convert import to_array
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.where import HERE, Where, entered
 from refdist._core.clusters.workers import exchange, require_own_worker
@@ -19,15 +18,20 @@ from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
 from refdist._core.replicas.garbage import MANY, fewer_collections
 from refdist._core.replicas.lockstep import play
-from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, regroup, select
+from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, Storage, regroup, select
 from refdist._core.seam.backend import NOWHERE, Backend, host_device
 from refdist._core.seam.capabilities import Compiles, required
 from refdist._core.strategies import arguments
 from refdist._core.strategies.plan import Plan
 from refdist._core.variables.creation import HomeRotation, create_variable
-from refdist._core.variables.distributed_variable import DistributedVariable, MirroredVariable
-from refdist._core.variables.policies import aggregated, require_equal
-from refdist._core.variables.variable import Variable, current_value, write_together
+from refdist._core.variables.distributed_variable import (
+    DistributedVariable,
+    MirroredVariable,
+    aggregated,
+    require_equal,
+)
+from refdist._core.variables.tensors import as_tensor, current_value
+from refdist._core.variables.variable import Variable
 
 if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
@@ -218,7 +222,7 @@ class StrategyExtended:
                     require_equal(var, "update", [copy.stored for copy in copies])
                 return results
 
-            results = write_together(var.shards, write)
+            results = Storage.all_or_nothing([shard.storage for shard in var.shards], write)
             return (
                 regroup([nest.map_structure(current_value, r) for r in results], Mirrored) if group else tuple(results)
             )
@@ -294,11 +298,9 @@ class StrategyExtended:
     def tensor(self, value: Any, device: Device | None) -> Any:
         """Make a tensor of a value on a device; what is one already is only moved."""
         backend = self.plan.backend
-        if isinstance(value, backend.tensor_type):
-            return value if device is None or backend.device_of(value) == device else backend.copy(value, device)
-        if isinstance(value, Variable):
-            return self.tensor(value.read_value(), device)
-        return backend.put(to_array(value), device)
+        if isinstance(value, backend.tensor_type) and (device is None or backend.device_of(value) == device):
+            return value  # mostly; asked here, too, because every tensor that a replica brings comes by
+        return as_tensor(backend, value, device)
 
     def components(self, value: Any) -> Sequence[Any]:
         """The tensors of a per-replica value; a plain value is one where there is one replica."""
