@@ -210,8 +210,13 @@ def regroup(values: Sequence[Any], kind: type[DistributedValues] = PerReplica) -
       1: 2
     })
     """
+    first = values[0]
     if len(values) == 1:
-        return values[0]
+        return first
+    kinds = set(map(type, values))  # of types, not of values: there may be thousands, but of few types
+    if len(kinds) == 1 and not isinstance(first, nest.CONTAINERS) and type(first) not in _PLAIN_VALUES:
+        # The common case: one tensor from each. What only looks the same is not the same object.
+        return first if values[1] is first and _same(list(values)) else kind(values)
 
     def merged(leaves: list[Any]) -> Any:
         return leaves[0] if _same(leaves) else kind(leaves)

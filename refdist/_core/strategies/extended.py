@@ -1,14 +1,16 @@
 """The cross-replica verbs of every strategy, written once and steered by its plan."""
 
 import contextlib
+import sys
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import Context
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
-from refdist._core.base.callables import require_callable
+from refdist._core.base.callables import NOT_RUN_WHEN_CALLED, require_callable
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.where import HERE, Where, entered
 from refdist._core.clusters.workers import exchange, require_own_worker
@@ -86,8 +88,10 @@ class StrategyExtended:
 
     def run(self, strategy: "StrategyBase", fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Do the work of `call_for_each_replica`, in the scope of a strategy."""
-        require_callable(fn)
-        context.require_no_trace("run()")
+        if type(fn) is not FunctionType or fn.__code__.co_flags & NOT_RUN_WHEN_CALLED:
+            require_callable(fn)
+        if "jax" in sys.modules:
+            context.require_no_trace("run()")
         plan = self.plan
         backend, devices, count = plan.backend, plan.devices, len(plan.devices)
         if plan.resolver is not None:
@@ -99,13 +103,18 @@ class StrategyExtended:
             with step, entered(frame=frames[0], device=devices[0]), backend.on(devices[0]):
                 positional, named = given.of(0)
                 return self._owned(fn(*positional, **named), devices[0])
-        surroundings = HERE.get()._replace(creations={})[2:]
+        tensor_type, surroundings = backend.tensor_type, HERE.get()._replace(creations={})[2:]
 
         def body(index: int) -> Any:
             # As Where(...), but without the Python function that a named tuple puts in front of it.
             HERE.set(tuple.__new__(Where, (frames[index], devices[index], *surroundings)))
             positional, named = given.of(index)
-            return self._owned(_called(fn, positional, named), devices[index])
+            # Called without a star in the common cases: Python then does not use the C stack, which a greenlet has to save.
+            if named or len(positional) > 1:
+                result = fn(*positional, **named)
+            else:
+                result = fn(positional[0]) if positional else fn()
+            return result if isinstance(result, tensor_type) else self._owned(result, devices[index])
 
         # Where a backend computes is not known to greenlets: each stretch of a body is run inside of it.
         ambient = backend.on(devices[0]) is not NOWHERE
@@ -342,16 +351,19 @@ class StrategyExtended:
 
     def _frames(self, strategy: "StrategyBase") -> list[context.Frame]:
         """The frames of the replicas, made anew only when the scope around them has changed."""
-        known = self._known_frames
-        if not known or known[0].strategy is not strategy or known[0].creators != context.creators():
+        known, frame = self._known_frames, HERE.get().frame
+        assert frame is not None
+        if not known or known[0].strategy is not strategy or known[0].creators != frame.creators:
             known = self._known_frames = context.replica_frames(strategy)
         return known
 
     def _answers(self, value: Any) -> Sequence[Any]:
         """What each replica gets of a reduction, which a user's own class may have done."""
-        parts = _components(value)
-        kinds = set(map(type, parts))
-        if len(parts) != self.num_replicas or not all(issubclass(kind, self.backend.tensor_type) for kind in kinds):
+        parts = value.values if isinstance(value, DistributedValues) else [value]
+        kinds, (tensor_type, count) = set(map(type, parts)), (self.plan.backend.tensor_type, len(self.plan.devices))
+        if len(parts) != count or (
+            kinds != {tensor_type} and not all([issubclass(kind, tensor_type) for kind in kinds])
+        ):
             raise ValueError(
                 f"The cross_device_ops returned {value!r} of a reduction to {self.num_replicas} devices; expected a tensor on each "
                 f"of them. Correct {type(self.plan.collectives).__name__}.reduce_implementation()."
@@ -365,7 +377,7 @@ class StrategyExtended:
 
     def _owned(self, result: Any, device: Device) -> Any:
         """Bring arrays of other libraries in a replica's result to the backend and the replica's device."""
-        if isinstance(result, self.backend.tensor_type):
+        if isinstance(result, self.plan.backend.tensor_type):
             return result
         foreign = [_foreign(leaf, self.backend.tensor_type) for leaf in nest.flatten(result)]
         if not any(foreign):
@@ -373,16 +385,6 @@ class StrategyExtended:
         return nest.map_structure(
             lambda leaf: self.backend.put(leaf, device) if _foreign(leaf, self.backend.tensor_type) else leaf, result
         )
-
-
-def _called(fn: Callable[..., Any], positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Call a function; in the common cases without using the C stack, which a greenlet would have to save."""
-    if not named:
-        if not positional:
-            return fn()
-        if len(positional) == 1:
-            return fn(positional[0])
-    return fn(*positional, **named)
 
 
 def _foreign(leaf: Any, tensor_type: type) -> bool:

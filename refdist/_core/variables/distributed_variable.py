@@ -21,6 +21,7 @@ from refdist._core.variables.variable import Operation, Variable, replace
 if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
 
+NUMBERS = (bool, int, float)
 REDUCTIONS = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
 
 
@@ -185,7 +186,7 @@ class OnWrite:
         replica.require_current(verb)
         index = 0 if single else replica.local_index
         # A Python number stays one until the meeting: the same number everywhere is no contribution to a sum.
-        number = isinstance(value, (bool, int, float)) and replica.num_replicas_in_sync > 1
+        number = isinstance(value, NUMBERS) and replica.num_replicas_in_sync > 1
         payload = value if number else variable.copies[index].operand(verb, value)
 
         def merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
@@ -323,10 +324,12 @@ def aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: st
     if isinstance(first, IndexedSlices) and aggregation is not VariableAggregation.NONE:
         require_combinable(variable, verb)
         return IndexedSlices.joined(payloads, len(payloads) if aggregation is VariableAggregation.MEAN else 1)
-    require_meant([Target(variable)], payloads, verb)
-    if _same_number(payloads):
-        return first
-    tensors = [variable.copies[0].operand(verb, payload) if _number(payload) else payload for payload in payloads]
+    tensors = payloads
+    if any([isinstance(payload, NUMBERS) for payload in payloads]):
+        require_meant([Target(variable)], payloads, verb)
+        if _same_number(payloads):
+            return first
+        tensors = [variable.copies[0].operand(verb, one) if isinstance(one, NUMBERS) else one for one in payloads]
     if aggregation is VariableAggregation.NONE:
         require_equal(variable, verb, tensors)
         return tensors[0]
@@ -357,11 +360,7 @@ def require_meant(targets: Sequence[Any], payloads: Sequence[Any], verb: str) ->
 
 def _same_number(payloads: Sequence[Any]) -> bool:
     first = payloads[0]
-    return _number(first) and all(type(payload) is type(first) and payload == first for payload in payloads)
-
-
-def _number(payload: Any) -> bool:
-    return isinstance(payload, (bool, int, float))
+    return isinstance(first, NUMBERS) and all(type(one) is type(first) and one == first for one in payloads)
 
 
 def require_equal(variable: DistributedVariable, verb: str, operands: Sequence[Any]) -> None:

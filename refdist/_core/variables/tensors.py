@@ -41,6 +41,6 @@ def require_single(value: Any, what: str) -> None:
     """Raise for a value with a component for each replica, where one tensor is needed."""
     if isinstance(value, DistributedValues):
         raise ValueError(
-            f"{what} got a per-replica value, a {type(value).__name__}; expected a single one. Combine its components with strategy.reduce(), or "
-            f"take them apart with experimental_local_results()."
+            f"{what} got a per-replica value, a {type(value).__name__}; expected a single one. Combine its components with "
+            f"strategy.reduce(), or take them apart with experimental_local_results()."
         )

@@ -2,6 +2,7 @@
 
 import contextvars
 import operator
+import sys
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Never
@@ -133,7 +134,7 @@ class Variable(Readable, metaclass=_Creation):
         stored = self.stored
         if HERE.get().draft is not None:
             return stored
-        if staging():
+        if "jax" in sys.modules and staging():
             context.require_not_staged(f"The variable {self.name!r}")
         # What a parameter server keeps is needed here: nobody computes there.
         here = HERE.get().device or (host_device(self._backend) if self._device.job == "ps" else None)
@@ -203,17 +204,14 @@ class Variable(Readable, metaclass=_Creation):
 
     def operand(self, verb: str, value: Any) -> Any:
         """Convert what is to be written to a tensor beside the value, or say why it cannot be."""
+        if "jax" in sys.modules:
+            context.require_no_trace(f"{verb}() of {self.name!r}")
         backend = self.backend
-        context.require_no_trace(f"{verb}() of {self.name!r}")
         if isinstance(value, IndexedSlices) or verb.startswith("scatter"):
-            slices, draft = IndexedSlices.fitting(verb, value, self.shape, self.dtype), HERE.get().draft
-            inside = None if draft is None else slices.inside(self.shape[0])
-            if draft is not None and inside is not None:
-                text = f"{verb}() of {self.name!r} got indices beyond its rows; expected 0 to {self.shape[0] - 1}. Correct them."
-                draft.require(inside, ValueError, text)
-            return slices
-        value = current_value(value)
-        require_single(value, f"{verb}() of {self.name!r}")
+            return self._slices(verb, value)
+        if not isinstance(value, backend.tensor_type):
+            value = current_value(value)
+            require_single(value, f"{verb}() of {self.name!r}")
         if isinstance(value, backend.tensor_type):
             if value.dtype != self.dtype:
                 raise ValueError(
@@ -230,6 +228,15 @@ class Variable(Readable, metaclass=_Creation):
             )
         return tensor
 
+    def _slices(self, verb: str, value: Any) -> IndexedSlices:
+        """Check slices that are to be written; a program that is being written will check those which it does not know yet."""
+        slices, draft = IndexedSlices.fitting(verb, value, self.shape, self.dtype), HERE.get().draft
+        inside = None if draft is None else slices.inside(self.shape[0])
+        if draft is not None and inside is not None:
+            text = f"{verb}() of {self.name!r} got indices beyond its rows; expected 0 to {self.shape[0] - 1}. Correct them."
+            draft.require(inside, ValueError, text)
+        return slices
+
     def store(self, tensor: Any) -> None:
         """Take a tensor as the new value; it has the right shape and dtype."""
         assert (tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype)
@@ -245,7 +252,7 @@ class Variable(Readable, metaclass=_Creation):
             for copy, tensor in zip(self.copies, tensors, strict=True):
                 copy.store(tensor)
             return
-        assert {(tensor.shape, tensor.dtype) for tensor in tensors} == {(self.shape, self.dtype)}
+        assert all([(tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype) for tensor in tensors])
         self.storage.replace_all(tensors)
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
