@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from simulator.prediction import arrivals, in_step, soonest
+from simulator.prediction import IN_SWITCH, arrivals, in_step, predict_all_reduce, soonest
 from simulator.recording import record
 from simulator.schedules import Schedule
 from simulator.steps import Step, time_text
@@ -161,8 +161,9 @@ class Clock:
         return self._exchanged(chosen, begin, done)
 
     @_alone
-    def together(self, devices: Sequence[int], seconds: float, name: str, ready: Array | None = None) -> Array:
-        """Let devices wait for the last of them, and then take the same time."""
+    def in_switch(self, devices: Sequence[int], payload_bytes: float, ready: Array | None = None) -> Array:
+        """Let the switch add up what devices send, which begins when the last of them is there and takes all the same time."""
+        seconds = predict_all_reduce(self.cluster, payload_bytes, IN_SWITCH).seconds
         chosen = np.asarray(devices)
         begin = self._begin(chosen, ready)
         latest = float(begin.max())
@@ -172,7 +173,7 @@ class Clock:
             waits = [
                 Span(track, "wait", start, latest, "wait") for track, start in zip(tracks, begin.tolist(), strict=True)
             ]
-            spans = [Span(track, name, latest, latest + seconds, "collective") for track in tracks]
+            spans = [Span(track, IN_SWITCH, latest, latest + seconds, "collective") for track in tracks]
             self._record(Trace((*(one for one in waits if one.start_seconds < latest), *spans)))
         return self._exchanged(chosen, begin, np.full(chosen.size, latest + seconds))
 

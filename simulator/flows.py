@@ -1,3 +1,4 @@
+# pyright: basic, reportCallIssue=false, reportPrivateImportUsage=false
 """The event loop over messages: numba loops over plain arrays.
 
 A message waits until both of its devices have come to the step in which they exchange it, then for its latency; from
@@ -9,7 +10,7 @@ one time are taken together, so that their order in memory does not matter.
 from collections.abc import Callable
 from typing import Any
 
-import numba  # pyright: ignore[reportMissingTypeStubs]
+import numba
 import numpy as np
 
 from simulator.traffic import Near, Own, Progress, Routes, Sent, Slots, Users
@@ -20,10 +21,10 @@ _TIE = 1.0 + 1e-12  # shares of bandwidth that differ by less are taken as equal
 def _part(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a part of the loop, which Python never calls and which allocates nothing."""
     # Without wrappers it compiles sooner; to count the references to arrays would take seven times as long.
-    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)(function)  # pyright: ignore
+    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)(function)
 
 
-@numba.njit(cache=True)  # pyright: ignore
+@numba.njit(cache=True)
 def play(
     source: Any,  # of each message; see Sent
     target: Any,
@@ -49,7 +50,7 @@ def play(
     return _play(sent, Own(own, own_step, own_start, repeat), routes, bandwidth, begin, most, first, last)
 
 
-@numba.njit  # pyright: ignore
+@numba.njit
 def _play(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: int, first: Any, last: Any) -> Any:
     devices = begin.size
     progress, slots, users, near = _nothing_yet(sent, own, routes, bandwidth, begin, most)
@@ -98,7 +99,7 @@ def _play(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: in
     return progress.done, arrivals, events
 
 
-@numba.njit  # pyright: ignore
+@numba.njit
 def _nothing_yet(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: int) -> Any:
     """Everything as it is before the first message."""
     devices, links = begin.size, bandwidth.size
@@ -355,7 +356,7 @@ def _sink(heap: Any, place: Any, times: Any, at: Any, count: int) -> None:
     place[slot] = at
 
 
-@numba.njit(cache=True)  # pyright: ignore
+@numba.njit(cache=True)
 def by_device(source: Any, target: Any, step: Any, devices: int) -> Any:
     """Say which messages each device has, in the order in which they are given, and how many can be under way at once.
 
@@ -387,7 +388,7 @@ def by_device(source: Any, target: Any, step: Any, devices: int) -> Any:
     return own, steps, start, most
 
 
-@numba.njit(cache=True)  # pyright: ignore
+@numba.njit(cache=True)
 def relay(ready: Any, following: Any, before: Any, latency: Any, flowing: Any, repeat: int) -> None:
     """Let each device send to the one that follows, again and again, over links that no two messages share.
 

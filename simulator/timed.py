@@ -12,7 +12,7 @@ from refdist._core.devices.logical_layout import LaidOut
 from refdist._core.devices.tensor import Tensor
 
 if TYPE_CHECKING:
-    from simulator.backend import SimulatorBackend
+    from simulator.cluster_backend import ClusterBackend
 
 _PRODUCTS = (np.dot, np.inner, np.vdot, np.tensordot)
 
@@ -21,8 +21,16 @@ class TimedTensor(Tensor):
     """A tensor of a cluster: computing with it takes time on the device that does it."""
 
     __slots__ = ("_owner", "ready")
-    _owner: "SimulatorBackend | None"
+    _owner: "ClusterBackend | None"  # None until a backend has claimed it
     ready: float  # when its numbers are there, where an exchange in the background brings them
+
+    @classmethod
+    def of(cls, tensor: Tensor, owner: "ClusterBackend", ready: float) -> "TimedTensor":
+        """A tensor as one of a cluster, whose numbers are there from some time on."""
+        timed = tensor.view(cls)
+        timed.flags.writeable = False
+        timed._device, timed._owner, timed.ready = tensor._device, owner, ready
+        return timed
 
     def __array_finalize__(self, source: Any) -> None:
         super().__array_finalize__(source)
@@ -105,7 +113,7 @@ class TimedTensor(Tensor):
     ) -> list[Any]:
         """Let the device work for what it has computed, and make tensors of that."""
         owner, device = self._owner, HERE.get().device or self._device
-        if owner is None or owner.clock is None:
+        if owner is None:
             return list(results)
         arrays = [x for x in [*inputs, *results] if isinstance(x, (np.ndarray, np.generic))]
         if operations is None:

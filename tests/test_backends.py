@@ -6,7 +6,7 @@ import pytest
 from refdist._core.backends.host_backend import HostBackend
 from refdist._core.backends.jax_backend import JaxBackend
 from refdist._core.devices.device import Device
-from simulator.backend import SimulatorBackend
+from simulator.simulator_backend import SimulatorBackend
 from tests.backend_contract import BackendContract
 
 

@@ -18,7 +18,7 @@ import simulator
 from simulator.clock import Clock
 from simulator.prediction import played
 from simulator.schedules import ALGORITHMS, all_to_one, broadcast, point_to_point
-from simulator.values import value_on
+from simulator.collective_values import value_on
 
 ctx = tf.distribute.get_replica_context
 STAR = simulator.Cluster.star(4, 12.5e9, 500e-9, simulator.DeviceKind("A100", 80e9, 1e12, 1e12))
