@@ -126,11 +126,11 @@ class _Played:
 
     def device_spans(self) -> Iterator[Span]:
         """The spans of each device, in the order of time."""
-        source, target, step = self.messages.source, self.messages.target, self.messages.step
+        source, target, number = self.messages.source, self.messages.target, self.messages.round
         own: dict[int, dict[int, list[int]]] = {}  # of each device, its messages in each round
         for message in range(source.size):
             for device in (int(source[message]), int(target[message])):
-                own.setdefault(device, {}).setdefault(int(step[message]), []).append(message)
+                own.setdefault(device, {}).setdefault(int(number[message]), []).append(message)
         for device, rounds in sorted(own.items()):
             about = (("algorithm", self.algorithm), ("bytes", float(self.payload_bytes)))
             now = float(self.begin[device])
@@ -186,7 +186,7 @@ class _Played:
 
     def name(self, message: int) -> str:
         """The algorithm and the round, the first of which is 1."""
-        return f"{self.algorithm} {int(self.messages.step[message]) + 1}"
+        return f"{self.algorithm} {int(self.messages.round[message]) + 1}"
 
 
 def joined(parts: Sequence[Trace]) -> Trace:

@@ -38,13 +38,13 @@ class Ways(NamedTuple):
         narrow, before = self, -1
         while narrow.links.size != before:
             before = narrow.links.size
-            for step in (1, -1):
-                narrow = narrow._kept(~narrow._implied(step, bandwidth)[narrow.links])
+            for offset in (1, -1):
+                narrow = narrow._kept(~narrow._implied(offset, bandwidth)[narrow.links])
         return narrow
 
-    def _implied(self, step: int, bandwidth: Array) -> Array:
+    def _implied(self, offset: int, bandwidth: Array) -> Array:
         """Of each link, whether the one so many further on is always the same, and has no more bandwidth."""
-        at = np.arange(self.links.size) + step
+        at = np.arange(self.links.size) + offset
         inside = (at >= 0) & (at < self.links.size)
         inside[inside] = self.way[at[inside]] == self.way[inside]
         beside = np.full(self.links.size, -1)
