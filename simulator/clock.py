@@ -214,8 +214,8 @@ class Clock:
     def _message(self, schedule: Schedule, chosen: Array, size_bytes: float) -> float:
         """How long a schedule of one message takes, which shares no link of its route."""
         only = schedule.rounds[0]
-        way = self.cluster.routing.ways(chosen[only.source], chosen[only.target])
-        links, passes = np.unique(way.links, return_counts=True)
+        route = self.cluster.routing.routes(chosen[only.source], chosen[only.target])
+        links, passes = np.unique(route.links, return_counts=True)
         with np.errstate(over="ignore"):  # the caller refuses what is too large
             slowest = (passes / self._bandwidth[links]).max(initial=0.0)
             return float((passes * self._latencies[links]).sum() + size_bytes * slowest)

@@ -50,7 +50,7 @@ class ClusterBackend(SimulatorBackend):
         self._places = {device: place for place, device in enumerate(virtual)}
         self._choice = CollectiveChoice.of(algorithm, accumulate)
         self._share = WorkerShare.whole(len(virtual))
-        self._last_workers = self._share.exchanges  # those of the workers that were made last
+        self._last_exchanges = self._share.exchanges  # the exchanges of the workers that were made last
         self.clock = Clock(cluster, names)
         limited = math.isfinite(cluster.kind.memory_bytes)
         self.memory = Memory(names, cluster.kind.memory_bytes) if limited else None
@@ -128,7 +128,7 @@ class ClusterBackend(SimulatorBackend):
         return self._total(schedule, tensors), self.exchange(schedule, size, places)
 
     def _reduce_to_one(self, tensors: Tensors, places: list[int], root: int | None, algorithm: str) -> tuple[Any, Any]:
-        """The sum, and when the device at a place has it; None is the host, to which no link leads."""
+        """The sum, and when the device at a place has it; None is a CPU, to which no link leads."""
         size = tensors[0].nbytes
         schedule = self.schedule("all_to_one", size, places, algorithm)
         if schedule is not None and root in places:
@@ -158,7 +158,7 @@ class ClusterBackend(SimulatorBackend):
                 f"Run a number of workers that divides {len(every)}."
             )
         if task == 0:
-            self._last_workers = SharedExchanges(tasks)
+            self._last_exchanges = SharedExchanges(tasks)
         clone, size = copy(self), len(every) // tasks
         own = [Device(f"{every[0].kind}:{number}") for number in range(size)]
         workers = range(tasks) if tasks > 1 else [task]
@@ -167,7 +167,7 @@ class ClusterBackend(SimulatorBackend):
         clone._mesh = mesh_shape(size if own[0].kind == "TPU" else 0)
         clone._share = WorkerShare.whole(size)
         if tasks > 1:
-            clone._share = WorkerShare(task, range(task * size, (task + 1) * size), self._last_workers)
+            clone._share = WorkerShare(task, range(task * size, (task + 1) * size), self._last_exchanges)
         clone.__dict__.pop("default_strategy", None)
         return clone
 

@@ -13,14 +13,14 @@ from typing import Any
 import numba
 import numpy as np
 
-from simulator.traffic import Near, Own, Progress, Routes, Sent, Slots, Users
+from simulator.traffic import Near, Own, Progress, RouteTable, Sent, Slots, Users
 
 _TIE = 1.0 + 1e-12  # shares of bandwidth that differ by less are taken as equal
 
 
 def _part(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a part of the loop, which Python never calls and which allocates nothing."""
-    # Without wrappers it compiles sooner; to count the references to arrays would take seven times as long.
+    # It compiles sooner without wrappers; counting references to arrays would take seven times as long.
     return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)(function)
 
 
@@ -34,7 +34,7 @@ def play(
     own_round: Any,
     own_start: Any,
     repeat: Any,  # of each round: how often it happens
-    route_start: Any,  # of each route; see Routes
+    route_start: Any,  # of each route; see RouteTable
     route_links: Any,
     latency: Any,
     weight: Any,
@@ -45,8 +45,8 @@ def play(
     last: Any,  # out: when it had arrived
 ) -> Any:
     """When each device is done, how many messages arrived, and how many never will."""
-    # Plain arrays come in, as numba cannot read what it has kept for tuples whose class has since been renamed.
-    sent, routes = Sent(source, target, size, route), Routes(route_start, route_links, latency, weight)
+    # Plain arrays come in, because numba cannot read its cache once the class of a tuple has been renamed.
+    sent, routes = Sent(source, target, size, route), RouteTable(route_start, route_links, latency, weight)
     return _play(sent, Own(own, own_round, own_start, repeat), routes, bandwidth, begin, most, first, last)
 
 
@@ -61,7 +61,7 @@ def _play(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: in
         if cursor < devices:
             now = min(now, begin[order[cursor]])
         if not now < np.inf:
-            break  # nothing is left, or what is left takes longer than a number can say
+            break  # nothing is left, or what is left takes longer than a float can hold
         turn += 1
         while cursor < devices and begin[order[cursor]] == now:
             if progress.at[order[cursor]] < own.start[order[cursor] + 1]:

@@ -23,7 +23,7 @@ class Memory:
         self._peak = np.zeros(len(names), np.int64)
         self._lock = threading.RLock()  # tensors come and go in several threads
         self._alive: dict[int, Any] = {}
-        self._common: dict[int, tuple[Any, frozenset[int], int, str]] = {}  # what several devices have of one array
+        self._shared: dict[int, tuple[Any, frozenset[int], int, str]] = {}  # what several devices have of one array
 
     def resident(self, device: int) -> int:
         """The bytes that are on a device now."""
@@ -52,7 +52,7 @@ class Memory:
         with self._lock:
             self.require(devices, size, made_at)
             self._resident[places] += size
-        self._common[key] = (weakref.ref(array, lambda _: self._let_go(key)), frozenset(places), size, made_at)
+        self._shared[key] = (weakref.ref(array, lambda _: self._let_go(key)), frozenset(places), size, made_at)
 
     def let_go(self, array: Any) -> None:
         """Count an array no longer, because tensors that were made of it are counted."""
@@ -91,13 +91,13 @@ class Memory:
                 del self._bytes_of_line[device][made_at]
 
     def _let_go(self, key: int) -> None:
-        _, places, size, _ = self._common.pop(key, (None, frozenset[int](), 0, ""))
+        _, places, size, _ = self._shared.pop(key, (None, frozenset[int](), 0, ""))
         with self._lock:
             self._resident[list(places)] -= size
 
     def _largest(self, device: int) -> str:
         lines = Counter(self._bytes_of_line[device])
-        for _, places, size, made_at in self._common.values():
+        for _, places, size, made_at in self._shared.values():
             if device in places:
                 lines[made_at] += size
         return "\n".join(f"  {_text(size)} made at {made_at}" for made_at, size in lines.most_common(5))

@@ -18,7 +18,7 @@ from simulator.topology import Cluster
 
 Array = np.ndarray[Any, Any]
 IN_SWITCH = "in_switch"
-_UNWARNED = np.errstate(over="ignore", divide="ignore")  # what is too large for a number is refused in the end
+_UNWARNED = np.errstate(over="ignore", divide="ignore")  # what is too large for a float is refused at the end
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Prediction:
     link_bytes: Array = dataclasses.field(repr=False)
 
     def __post_init__(self) -> None:
-        self.link_bytes.flags.writeable = False  # as all of it
+        self.link_bytes.flags.writeable = False  # like the other fields
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Prediction) and self._key() == other._key()
@@ -85,12 +85,12 @@ def predict_all_reduce(
 def soonest(
     cluster: Cluster, payload_bytes: float, devices: Array, host_size: int, envelope_bytes: float = 0
 ) -> Prediction:
-    """The algorithm by which devices add up so many bytes soonest, among those whose messages can be played."""
+    """Predict the algorithm by which devices add up so many bytes soonest, among those that are not too large to play."""
     found: list[Prediction] = []
     refused: list[TooLarge] = []
     for name in ALGORITHMS:
         if name == "halving_linear" and devices.size > 256:
-            continue  # takes long to play, and is never the fastest of so many
+            continue  # takes long to play, and is never the fastest between so many devices
         try:
             schedule = ALGORITHMS[name](devices.size, host_size)
             found.append(played(cluster, schedule, payload_bytes, envelope_bytes, devices))
@@ -103,7 +103,7 @@ def soonest(
 
 @_UNWARNED
 def in_switch(cluster: Cluster, payload_bytes: float, envelope_bytes: float = 0) -> Prediction:
-    """All send to the switch, which adds what passes through it and sends the sum back while it still comes in."""
+    """All send to the switch, which adds up what arrives and sends the sum back while the rest is still arriving."""
     one_host = isinstance(cluster.routing, Hosts) and cluster.routing.hosts == 1
     if not one_host and not (isinstance(cluster.routing, Star) and cluster.routing.shared < 0):
         raise ValueError(
@@ -126,7 +126,7 @@ def played(
     """Play a schedule on the clock: round by round where all devices end each round together, else message by message.
 
     Args:
-        devices: which devices of the cluster take part, where these are not all.
+        devices: which devices of the cluster take part, if not all.
     """
     quick = round_by_round(cluster, schedule, payload_bytes, envelope_bytes, devices)
     if quick is not None:
@@ -136,7 +136,7 @@ def played(
 
 
 def predicted(name: str, payload_bytes: float, seconds: float, transfers: int, carried: Array) -> Prediction:
-    """A prediction, where it is one: a time that no number can say is refused."""
+    """A prediction; one that no float can hold is refused."""
     if not (math.isfinite(seconds) and np.isfinite(carried).all()):
         raise OverflowError(
             f"{name} of {payload_bytes:g} bytes would take or carry more than {sys.float_info.max:g} seconds or bytes; expected "
@@ -254,9 +254,9 @@ def run_messages(
     flows = _flows()
     devices = cluster.device_count
     pairs, pair = np.unique(messages.source.astype(np.int64) * devices + messages.target, return_inverse=True)
-    ways = cluster.routing.ways(pairs // devices, pairs % devices)
+    routes = cluster.routing.routes(pairs // devices, pairs % devices)
     bandwidth = cluster.bandwidth()
-    narrow = ways.narrowed(bandwidth)
+    narrow = routes.narrowed(bandwidth)
     own, own_round, own_start, most = flows.by_device(messages.source, messages.target, messages.round, devices)
     if most * narrow.hops.max(initial=1) > MOST_LINKS:
         raise TooLarge(
@@ -264,7 +264,7 @@ def run_messages(
             f"{MOST_LINKS:,} links in all. Use an algorithm whose messages go to neighbours, such as 'ring', or fewer devices."
         )
     repeat = np.ones(messages.round.max(initial=0) + 1, np.int64) if messages.repeat is None else messages.repeat
-    latency = cluster.latency_of(ways)
+    latency = cluster.latency_of(routes)
     done, count, left = flows.play(
         messages.source, messages.target, messages.size, pair, own, own_round, own_start, repeat, narrow.start, narrow.links,
         latency, cluster.weights(latency), bandwidth, begin, max(most, 1), first, last,
@@ -275,8 +275,8 @@ def run_messages(
             f"time that a float can hold. Give fewer bytes, or links with less latency and more bandwidth."
         )
     sent = np.bincount(pair, messages.size * repeat[messages.round], minlength=pairs.size)
-    carried = np.bincount(ways.links, sent[ways.way], minlength=bandwidth.size)
-    return done, carried.astype(np.float64), count  # numpy counts nothing in ints
+    carried = np.bincount(routes.links, sent[routes.route], minlength=bandwidth.size)
+    return done, carried.astype(np.float64), count  # where nothing is counted, numpy returns ints
 
 
 @functools.cache

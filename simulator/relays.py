@@ -27,13 +27,13 @@ def relayed(
     following = _following(schedule)
     if following is None:
         return None
-    ways = cluster.routing.ways(devices, devices[following])
-    if np.bincount(ways.links, minlength=1).max() > 1:
+    routes = cluster.routing.routes(devices, devices[following])
+    if np.bincount(routes.links, minlength=1).max() > 1:
         return None
-    latency, bandwidth = cluster.latency_of(ways), cluster.bandwidth()
+    latency, bandwidth = cluster.latency_of(routes), cluster.bandwidth()
     weight = cluster.weights(latency)
     share = np.full(weight.size, np.inf)
-    np.minimum.at(share, ways.way, bandwidth[ways.links] / weight[ways.way])
+    np.minimum.at(share, routes.route, bandwidth[routes.links] / weight[routes.route])
     rate = share * weight
     before = np.argsort(following)
     turns = sum(one.repeat for one in schedule.rounds)
@@ -48,7 +48,7 @@ def relayed(
     ready, carried = begin[chosen], np.zeros(cluster.link_count)
     for one in schedule.rounds:
         size = schedule.message_bytes(one, payload_bytes, envelope_bytes)
-        carried[ways.links] += size * one.repeat
+        carried[routes.links] += size * one.repeat
         flowing = size / rate[chosen] if size > 0 else np.zeros(chosen.size)
         _relay_loop().relay(
             ready, group[following[chosen]], group[before[chosen]], latency[chosen], flowing, one.repeat

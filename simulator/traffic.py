@@ -12,8 +12,8 @@ class Sent(NamedTuple):
     route: Any
 
 
-class Routes(NamedTuple):
-    """Where the links of each route begin, the links, its seconds, and how much of a shared link it gets compared with others."""
+class RouteTable(NamedTuple):
+    """Of each route: where its links begin, its latency, and how much of a shared link it gets relative to others."""
 
     start: Any
     links: Any

@@ -81,7 +81,7 @@ class ClusteredContract:
             assert {("worker", index)} == {(device.job, device.task) for device in devices}
             assert len(set(devices)) == len(devices)
             assert devices[-1] == task.device_of(task.put(np.float32(1), devices[-1]))
-            assert devices[0] == task.device_of(task.put(np.float32(1), None)) or task.name == "jax"
+            assert devices[0] == task.device_of(task.put(np.float32(1), None))
 
     def test_the_backend_itself_keeps_its_devices(self):
         backend = self.fresh()

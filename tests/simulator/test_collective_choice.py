@@ -97,15 +97,6 @@ def test_a_wider_accumulation_leaves_integers_alone():
     assert [4 * (2**60 + 1)] * 4 == [int(part) for part in strategy.experimental_local_results(large)]
 
 
-def test_how_to_add_up_is_asked_of_a_cluster_only():
-    for wrong in ("int32", "float16", "nothing", 3):
-        with pytest.raises(ValueError, match="expected float32 or float64"):
-            tf.use("simulator", cluster=STAR, accumulate=wrong)
-    for option in ({"accumulate": "float32"}, {"algorithm": "ring"}):
-        with pytest.raises(TypeError, match="without a cluster"):
-            tf.use("simulator", gpus=2, **option)
-
-
 @pytest.mark.parametrize(
     ("devices", "size"),
     [
