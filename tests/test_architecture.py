@@ -34,7 +34,7 @@ ROOMS = (
     "keras",
 )
 WITH_JAX = {"compilers", "backends"}
-SEAM = {"simulator/backend.py", "simulator/timed.py", "simulator/controls.py"}
+SEAM = {f"simulator/{name}.py" for name in ("simulator_backend", "cluster_backend", "timed", "controls")}
 
 
 def imported(file):
