@@ -107,7 +107,7 @@ class StrategyExtended:
 
         def body(index: int) -> Any:
             # As Where(...), but without the Python function that a named tuple puts in front of it.
-            HERE.set(tuple.__new__(Where, (frames[index], devices[index], *surroundings)))
+            HERE.set(tuple.__new__(Where, (frames[index], devices[index]) + surroundings))
             positional, named = given.of(index)
             # Called without a star in the common cases: Python then does not use the C stack, which a greenlet has to save.
             if named or len(positional) > 1:
