@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import convert
+from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import resolve
 from refdist._core.replicas import context
@@ -50,7 +51,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: Any = None) -> Any:
             f"A {type(value).__name__} was to become one tensor; expected a single value. Combine its components with "
             f"strategy.reduce(), or take them apart with experimental_local_results()."
         )
-    if hasattr(value, "aval"):  # an array of JAX, or one of its tracers, which numpy could not take
+    if is_jax(value):  # an array of JAX, or one of its tracers, which numpy could not take
         return value if dtype is None else value.astype(np.dtype(dtype))
     if _is_tensor(value):
         if dtype is not None and value.dtype != np.dtype(dtype):
@@ -65,7 +66,7 @@ def identity(input: Any, name: Any = None) -> Any:
     """Make a tensor of equal value on the current device."""
     tensor = convert_to_tensor(input)
     here = HERE.get().device
-    if HERE.get().draft is not None and hasattr(tensor, "aval"):
+    if HERE.get().draft is not None and is_jax(tensor):
         return tensor.copy()  # another tensor, also where what it copies is one for all replicas
     return (
         tensor

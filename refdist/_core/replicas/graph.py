@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import nest
+from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.values import DistributedValues
 
@@ -73,9 +74,7 @@ class Symbol:
     def serialized(self) -> bytes:
         """The call as data."""
         leaves = nest.flatten(self._given)
-        numbers = [
-            np.asarray(leaf).tobytes() for leaf in leaves if isinstance(leaf, np.ndarray) or hasattr(leaf, "aval")
-        ]
+        numbers = [np.asarray(leaf).tobytes() for leaf in leaves if isinstance(leaf, np.ndarray) or is_jax(leaf)]
         return b" ".join([self.name.encode(), *numbers])
 
     def __bool__(self) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from refdist._core.base import nest
+from refdist._core.base.jax_facts import is_concrete
 from refdist._core.devices.tensor import dtype_name, numpy_text
 
 _PLAIN_VALUES = frozenset({bool, int, float, complex, str, bytes, type(None)})
@@ -149,18 +150,13 @@ def _block(title: str, lines: list[str]) -> str:
 
 
 def _long_text(value: Any) -> str:
-    return describe(value) if _foreign_tensor(value) else repr(value)
+    return describe(value) if is_concrete(value) else repr(value)
 
 
 def _short_text(value: Any) -> str:
-    if _foreign_tensor(value):
+    if is_concrete(value):  # an array of JAX, which prints in a form of its own
         return f"tf.Tensor({value}, shape={tuple(value.shape)}, dtype={dtype_name(value.dtype)})"
     return str(value)
-
-
-def _foreign_tensor(value: Any) -> bool:
-    """Recognise the arrays of JAX, which print in a form of their own, without importing it."""
-    return hasattr(value, "addressable_shards")
 
 
 def describe(tensor: Any) -> str:
