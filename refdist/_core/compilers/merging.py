@@ -7,23 +7,18 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.core import Tracer
 from jax.core import eval_jaxpr as evaluated
 from jax.extend.core import Literal, jaxprs_in_params
 
+from refdist._core.base.jax_facts import is_tracer
 from refdist._core.compilers.meshes import AXIS
+from refdist._core.seam.compiler import ReplicaPart
 
 CALLS = frozenset({"jit", "pjit", "closed_call"})
 MEETINGS = frozenset({"psum", "psum_invariant", "pmax", "pmin", "all_gather", "all_gather_invariant"})
 
 
-class Replica(NamedTuple):
-    """What one replica has written: a program without arguments, which reads what is around it."""
-
-    closed: Any
-
-
-def merged(replicas: Sequence[Replica], columns: Sequence[Sequence[Any]]) -> tuple[list[Any], bool]:
+def merged(parts: Sequence[ReplicaPart], columns: Sequence[Sequence[Any]]) -> tuple[list[Any], bool]:
     """Run one program for all replicas, and return some of its results, and whether the replicas take different steps.
 
     Mostly all have written the same. Where only numbers differ, each replica takes its own; where the steps differ,
@@ -32,13 +27,13 @@ def merged(replicas: Sequence[Replica], columns: Sequence[Sequence[Any]]) -> tup
     Args:
         columns: for each wanted result, where each replica has it: a place in its outputs, or the value itself.
     """
-    first, *others = [replica.closed for replica in replicas]
+    first, *others = parts
     if all(isinstance(place, int) and place == column[0] for column in columns for place in column):
         numbers = _Numbers(first, others)
         if numbers.aligned:
             outputs = numbers.run()
             return [outputs[column[0]] for column in columns], False
-    outputs = _all_steps([first, *others])
+    outputs = _all_steps(parts)
     places = [
         [out[place] if isinstance(place, int) else place for out, place in zip(outputs, column, strict=True)]
         for column in columns
@@ -102,7 +97,7 @@ class _Numbers:
             return True
         if np.shape(a) != np.shape(b) or a.dtype != b.dtype:
             return False
-        if _traced(a) or _traced(b) or not _same_bits(a, b):
+        if is_tracer(a) or is_tracer(b) or not _same_bits(a, b):
             self._consts.setdefault(place, [a] * number).append(b)
         elif place in self._consts:
             self._consts[place].append(b)
@@ -304,10 +299,6 @@ def _same_bits(a: Any, b: Any) -> bool:
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
-def _traced(value: Any) -> bool:
-    return isinstance(value, Tracer)
-
-
 def _alike(a: Any, b: Any) -> bool:
     """Say whether parameters of two steps mean the same; functions, which each trace makes anew, come with a program."""
     if a is b:
@@ -345,7 +336,7 @@ def _same_function(a: Any, b: Any) -> bool:
 def _same_program(a: Any, b: Any) -> bool:
     """Say whether two inner programs are the same, numbers included."""
     consts = zip(getattr(a, "consts", ()), getattr(b, "consts", ()), strict=False)
-    if any(x is not y and (_traced(x) or _traced(y) or not _same_bits(x, y)) for x, y in consts):
+    if any(x is not y and (is_tracer(x) or is_tracer(y) or not _same_bits(x, y)) for x, y in consts):
         return False
     mine, theirs = plain(a), plain(b)
     if len(mine.eqns) != len(theirs.eqns) or [v.aval for v in mine.invars] != [v.aval for v in theirs.invars]:

@@ -232,7 +232,7 @@ def traced(
 
     try:
         with compiler.widened(compiler.exact and wide):
-            written = compiler.trace(body, specs, inputs)
+            written = compiler.write(body, specs, inputs)
     except BaseException as raised:
         error = found.get("error", raised)
         explain(error, fn)
@@ -240,13 +240,13 @@ def traced(
         raise error from error.__cause__
     if draft.created:
         return None, draft.created
-    last = len(written.outputs) - len(found["required"])
+    last = len(written.own_outputs) - len(found["required"])
     first = last - len(found["changed"])
     writes = [(first + number, v) for number, v in enumerate(found["changed"])]
     required = [(last + number, requirement) for number, requirement in enumerate(found["required"])]
     names = [*(f"assign() of {v.name!r}" for v in found["changed"]), *(one.text for one in found["required"])]
     names += found["compared"]
-    checked = [names[i - first] if i >= first else "The result of the function" for i in written.differing]
+    checked = [names[i - first] if i >= first else "The result of the function" for i in written.compared]
     program = Program(
         compiler,
         compiler.compile(written),

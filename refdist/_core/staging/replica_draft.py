@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.lockstep import Meeting
 from refdist._core.replicas.values import DistributedValues, PerReplica
@@ -116,7 +117,7 @@ class ReplicaDraft:
     """One trace of a function: the values that variables have in it, and the strategy that it is about."""
 
     def __init__(self, compiler: Any, strategy: "StrategyBase", twin: Any, *, once: bool, wide: bool) -> None:
-        self.compiler, self.strategy, self.backend = compiler, strategy, compiler.tracers
+        self.compiler, self.strategy, self.backend = compiler, strategy, compiler.draft_backend
         self.count, self.wide = compiler.count, wide
         self.once = once or self.count > MOST_TRACES  # one trace for all replicas, with a symbolic number
         self.values: dict[Any, Any] = {}  # by id of the first copy; and what is to be compared, by what it is
@@ -145,7 +146,7 @@ class ReplicaDraft:
     @contextlib.contextmanager
     def entered(self) -> Generator[None]:
         """Be in this trace; also in the smaller one of each replica."""
-        before, self._state = self._state, self.compiler.state()
+        before, self._state = self._state, self.compiler.open_traces()
         contexts, self._contexts = self._contexts, contextlib.ExitStack()
         try:
             with entered(draft=self), self._contexts:
@@ -160,7 +161,7 @@ class ReplicaDraft:
         value = self.values.get(id(home.copies[0]))
         if value is None:
             return self._unknown(home)
-        if self.compiler.state() != self._state:
+        if self.compiler.open_traces() != self._state:
             self._seen_inside.add(id(home.copies[0]))
         if home.own_copies and variable is not home.copies[0] and self.count > 1:
             index = next(i for i, copy in enumerate(home.all_copies) if copy is variable)
@@ -182,7 +183,7 @@ class ReplicaDraft:
         )
 
     def write(self, variable: Variable, tensor: Any) -> None:
-        if self.compiler.state() != self._state:
+        if self.compiler.open_traces() != self._state:
             raise RuntimeError(
                 f"The variable {variable.name!r} was written inside a transformation of JAX (grad, vmap, scan or jit); expected a "
                 f"write in the function itself. Return the new value from the transformed function, and assign it there."
@@ -198,7 +199,9 @@ class ReplicaDraft:
         if variable is not first:
             tensor = self._of_another_copy(home, variable, tensor)
         if id(first) in self._seen_inside:
-            self._contexts.enter_context(self.compiler.renewed())  # so that no cache of JAX knows the value from before
+            self._contexts.enter_context(
+                self.compiler.unseen_trace()
+            )  # so that no cache of JAX knows the value from before
         self.values[id(first)] = tensor
 
     def _of_another_copy(self, home: Variable, variable: Variable, tensor: Any) -> Any:
@@ -208,7 +211,7 @@ class ReplicaDraft:
                 f"Write the variable, or use extended.update()."
             )
         number = next(index for index, copy in enumerate(home.all_copies) if copy is variable)
-        return self.compiler.where_own(number, tensor, self.values[id(home.all_copies[0])])
+        return self.compiler.on_replica(number, tensor, self.values[id(home.all_copies[0])])
 
     def compare(self, variable: Variable, verb: str, tensor: Any) -> None:
         """Let the program compare, when it runs, what all replicas write, where it has to be equal."""
@@ -223,13 +226,13 @@ class ReplicaDraft:
         return self._one_for_all.get(id(tensor), (None, None))[1]
 
     def require(self, flag: Any, error: type[Exception], text: str) -> None:
-        if self.compiler.state() == self._state:  # what a transformation of JAX finds cannot be taken out of it
+        if self.compiler.open_traces() == self._state:  # what a transformation of JAX finds cannot be taken out of it
             self.turns += 1
             self.values[Requirement(error, text, self.runs, self.turns)] = flag
 
     def draw(self, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
         self.require_wide(dtype)
-        if self.compiler.state() != self._state and self.compiler.repeating():
+        if self.compiler.open_traces() != self._state and self.compiler.may_repeat():
             raise RuntimeError(
                 "Random numbers were drawn inside jit, scan or cond of JAX; expected a call in the function itself, because there "
                 "each turn would get the same ones. Draw them before, or use jax.random with a key of your own."
@@ -243,14 +246,14 @@ class ReplicaDraft:
 
     def require_outside(self, what: str) -> None:
         """Raise inside a transformation of JAX, of which what replicas do together cannot be a part."""
-        if self.compiler.state() != self._state:
+        if self.compiler.open_traces() != self._state:
             raise RuntimeError(
                 f"{what} was called inside a transformation of JAX (grad, vmap, scan or jit); expected a call in the function "
                 f"itself. Transform inside the replicas' function, or outside of the tf.function."
             )
 
     def create(self, make: Callable[..., Any], kwargs: dict[str, Any]) -> Variable:
-        if self.compiler.traced(kwargs.get("initial_value")):
+        if is_tracer(kwargs.get("initial_value")):
             raise ValueError(
                 f"Variable() got the initial value {kwargs['initial_value']!r} in a function; expected one that is known before "
                 f"the program runs, because the variable is made only once. Pass numbers, arrays, or a function that makes them."
@@ -265,7 +268,7 @@ class ReplicaDraft:
     @contextlib.contextmanager
     def _left(self) -> Generator[None]:
         """Be outside of the trace for a while."""
-        with entered(draft=None), self.compiler.outside():
+        with entered(draft=None), self.compiler.at_once():
             yield
 
     def per_replica(self, own: Any) -> Any:

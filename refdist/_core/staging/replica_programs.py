@@ -30,7 +30,7 @@ class ReplicaPrograms:
     def merged(self) -> Any:
         """What the replicas return, as code outside of them sees it; what they write is written."""
         compiler = self._draft.compiler
-        programs = [compiler.replica(functools.partial(self._traced, r), r) for r in range(self._count)]
+        programs = [compiler.write_replica(functools.partial(self._traced, r)) for r in range(self._count)]
         self._draft.turns = max(self._turns)
         self._compare_meetings()
         columns: list[list[Any]] = []

@@ -86,7 +86,7 @@ class StagedExtended(StrategyExtended):
         with entered(creations={}):
             if not once:
                 return ReplicaPrograms(self, strategy, fn, local, self._count).merged()
-            number = 0 if self._count == 1 else draft.compiler.index()
+            number = 0 if self._count == 1 else draft.compiler.replica_number()
             result = self._body(strategy, fn, local, number)
             return nest.map_structure(lambda leaf: leaf if draft.one_for_all(leaf) else self._seen(leaf), result)
 
@@ -144,7 +144,7 @@ class StagedExtended(StrategyExtended):
         parts = [self.tensor(value, None) for value in values]
         if len({(part.shape, part.dtype) for part in parts}) > 1:
             raise UnevenReplicas
-        return parts[0] if all(part is parts[0] for part in parts) else self.draft.compiler.own(parts)
+        return parts[0] if all(part is parts[0] for part in parts) else self.draft.compiler.own_of(parts)
 
     def _seen(self, leaf: Any) -> Any:
         tensor = isinstance(leaf, self.backend.tensor_type) and self._count > 1
