@@ -22,6 +22,7 @@ from refdist._core.replicas.lockstep import play
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, regroup, select
 from refdist._core.seam.backend import NOWHERE, Backend, host_device
 from refdist._core.seam.capabilities import Compiles, required
+from refdist._core.seam.compiler import Compiler
 from refdist._core.strategies import arguments
 from refdist._core.strategies.plan import Plan
 from refdist._core.variables.creation import HomeRotation, create_variable
@@ -46,7 +47,7 @@ class StrategyExtended:
         self.plan, self.turns = plan, HomeRotation()
         self._container: Callable[[], StrategyBase | None] = lambda: None
         self._known_frames: list[context.Frame] = []
-        self._compiler: Any = None
+        self._compiler: Compiler | None = None
 
     def bind(self, strategy: "StrategyBase") -> None:
         """Remember the first strategy that is made of this object."""
@@ -276,7 +277,7 @@ class StrategyExtended:
             )
         return strategy
 
-    def compiler(self) -> Any:
+    def compiler(self) -> Compiler:
         """What writes programs for the replicas of this strategy."""
         if self._compiler is None:
             self._compiler = required(self.backend, Compiles, "tf.function").compiler(self.plan)
