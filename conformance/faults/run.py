@@ -10,7 +10,7 @@ from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.input import distributed_dataset as distributed
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica
-from refdist._core.staging.staged_strategy import ReplicaDraft
+from refdist._core.staging.replica_draft import ReplicaDraft
 from refdist._core.strategies import arguments, extended
 from refdist._core.strategies.arguments import Arguments
 from refdist._core.strategies.extended import StrategyExtended
@@ -275,10 +275,10 @@ def _trace_once(plant: Plant, placement: Placement) -> None:
 
     def wrapper(original: Callable[..., None]) -> Any:
         def init(
-            self: ReplicaDraft, compiler: Any, strategy: StrategyBase, twin: Any, *, once: bool, wide: bool
+            self: ReplicaDraft, compiler: Any, strategy: StrategyBase, stage: Any, *, once: bool, wide: bool
         ) -> None:
             here = strategy.extended.plan.placement is placement
-            original(self, compiler, strategy, twin, once=once or here, wide=wide)
+            original(self, compiler, strategy, stage, once=once or here, wide=wide)
 
         return init
 

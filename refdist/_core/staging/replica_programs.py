@@ -1,4 +1,4 @@
-"""One program of what each replica's function does when it is traced by itself."""
+"""One program of what each replica's function does when it is called by itself."""
 
 import functools
 from collections.abc import Sequence
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from refdist._core.base import nest
 from refdist._core.replicas.lockstep import Meeting, require_same
 from refdist._core.replicas.values import regroup, shapes_differ
-from refdist._core.staging.replica_draft import ReplicaDraft, Requirement, SymbolicPerReplica, UnevenReplicas
+from refdist._core.staging.replica_draft import ReplicaDraft, Requirement, UnevenReplicas
+from refdist._core.staging.stand_ins import SymbolicPerReplica
 from refdist._core.variables.policies import require_meant
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ReplicaPrograms:
-    """Traces the function of each replica by itself, and makes one program of them."""
+    """Lets the function of each replica write a part by itself, and makes one program of them."""
 
     def __init__(self, extended: "StagedExtended", strategy: "StrategyBase", fn: Any, given: Any, count: int) -> None:
         self._draft = extended.draft
@@ -30,7 +31,7 @@ class ReplicaPrograms:
     def merged(self) -> Any:
         """What the replicas return, as code outside of them sees it; what they write is written."""
         compiler = self._draft.compiler
-        programs = [compiler.write_replica(functools.partial(self._traced, r)) for r in range(self._count)]
+        programs = [compiler.write_replica(functools.partial(self._write_one, r)) for r in range(self._count)]
         self._draft.turns = max(self._turns)
         self._compare_meetings()
         columns: list[list[Any]] = []
@@ -58,11 +59,13 @@ class ReplicaPrograms:
         outs = compiler.merge(programs, [self._located(column) for column in columns])
         for key, value in zip(keys, outs[len(outs) - len(keys) :], strict=True):
             self._draft.values[key] = value
-        return nest.map_structure(
-            lambda leaf: leaf.seen(self._draft, outs) if isinstance(leaf, _Slot) else leaf, structure
-        )
 
-    def _traced(self, number: int) -> list[Any]:
+        def filled(leaf: Any) -> Any:
+            return leaf.seen(self._draft, outs) if isinstance(leaf, _Slot) else leaf
+
+        return nest.map_structure(filled, structure)
+
+    def _write_one(self, number: int) -> list[Any]:
         draft = self._draft
         before, log, turns = draft.values, draft.meetings, draft.turns
         draft.values, draft.meetings = dict(before), []

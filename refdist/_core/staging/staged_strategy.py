@@ -14,8 +14,9 @@ from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext, crossed
 from refdist._core.replicas.lockstep import Meeting
 from refdist._core.replicas.values import DistributedValues, PerReplica, regroup, select
-from refdist._core.staging.replica_draft import PassedThroughValues, ReplicaDraft, SymbolicPerReplica, UnevenReplicas
+from refdist._core.staging.replica_draft import ReplicaDraft, UnevenReplicas
 from refdist._core.staging.replica_programs import ReplicaPrograms
+from refdist._core.staging.stand_ins import PassedThroughValues, SymbolicPerReplica
 from refdist._core.strategies.cross_device_ops import require_joinable, require_numbers
 from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.variables.distributed_variable import DistributedVariable
@@ -61,8 +62,7 @@ class StagedContext(ReplicaContext):
     def _mine(self, leaf: Any) -> Any:
         if not isinstance(leaf, DistributedValues) or isinstance(leaf, Variable):
             return leaf
-        extended: Any = self._extended
-        return extended.own_of(leaf)
+        return self._draft.extended(self._strategy).own_of(leaf)
 
 
 class StagedExtended(StrategyExtended):
