@@ -14,7 +14,7 @@ from refdist._core.strategies.cross_device_ops import (
 )
 from refdist._core.strategies.mirrored import MirroredStrategy
 from refdist._core.strategies.v1_strategies import TPUStrategyV1
-from refdist._core.variables.policies import OnRead, OnWrite
+from refdist._core.variables.distributed_variable import OnRead, OnWrite
 from refdist.distribute import experimental
 
 

@@ -19,9 +19,8 @@ from refdist._core.strategies import mirrored, multi_worker_mirrored, parameter_
 from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Scope, StrategyBase
-from refdist._core.variables.distributed_variable import DistributedVariable
+from refdist._core.variables.distributed_variable import DistributedVariable, OnWrite
 from refdist._core.variables.placement import Placement
-from refdist._core.variables.policies import OnWrite
 from refdist._core.variables.variable import Variable
 from refdist.compat.v1 import distribute as distribute_v1
 

@@ -9,8 +9,7 @@ from refdist._core.replicas import context, values
 from refdist._core.staging.replica_draft import ReplicaDraft
 from refdist._core.strategies import extended
 from refdist._core.variables import creation
-from refdist._core.variables.distributed_variable import MirroredVariable
-from refdist._core.variables.policies import OnWrite
+from refdist._core.variables.distributed_variable import MirroredVariable, OnWrite
 from refdist._core.variables.variable import Variable
 from refdist.compat import v1
 

@@ -1,5 +1,6 @@
 """Where in the user's code a call into this package was made: what a meeting is told by, and what messages name."""
 
+import enum
 import sys
 from types import CodeType
 from typing import Any, NamedTuple
@@ -19,14 +20,25 @@ class Place(NamedTuple):
 
 Site = tuple[Place, ...]  # of each of the user's frames, the innermost first
 
-_INSIDE = ("refdist.", "simulator.")
 _MOST_KNOWN = 16_384
-# By code and instruction. The code is kept, so that its id is not given to another one.
-_KNOWN: dict[tuple[int, int], tuple[Place, CodeType]] = {}
+# A site of one place, by code and instruction. The code is kept, so that its id is not given to another one.
+_KNOWN: dict[tuple[int, int], tuple[Site, CodeType]] = {}
 
-# Functions that these call are called from C++ code, which a paused replica must not leave unfinished: it ends the process.
-# The C++ code of JAX's own trees does no harm.
-_NATIVE = frozenset({"jax._src.callback", "jax._src.debugging"})
+
+class _Kind(enum.Enum):
+    """Whose a module is."""
+
+    USERS = enum.auto()
+    OURS = enum.auto()
+    SIMULATOR = enum.auto()
+    JAX = enum.auto()  # left out: which path a call takes through JAX depends on its caches
+    NATIVE = enum.auto()  # what it calls is called from C++ code, which a paused replica must not leave unfinished
+
+
+_OURS, _SIMULATOR, _JAX, _NATIVE = _Kind.OURS, _Kind.SIMULATOR, _Kind.JAX, _Kind.NATIVE
+_KINDS: dict[str, _Kind] = {}  # by the name of a module
+# The C++ code of JAX's own trees does no harm; that of its callbacks ends the process.
+_CALLBACKS = frozenset({"jax._src.callback", "jax._src.debugging"})
 
 
 def call_site(depth: int = 1, *, pausing: bool = False) -> Site:
@@ -39,22 +51,46 @@ def call_site(depth: int = 1, *, pausing: bool = False) -> Site:
         pausing: whether the replica is about to pause there, which it must not do below foreign C++ code.
     """
     frame: Any = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(_INSIDE):
+    kind = _KINDS.get(name := frame.f_globals.get("__name__", "")) or _kind(name)
+    while kind is _OURS or kind is _SIMULATOR:
         frame = frame.f_back
-    site: list[Place] = []
-    while frame is not None and (name := frame.f_globals.get("__name__", ""))[:8] != "refdist.":
-        if pausing and (name[:6] == "optree" or name in _NATIVE):
+        if frame is None:
+            return ()
+        kind = _KINDS.get(name := frame.f_globals.get("__name__", "")) or _kind(name)
+    site: Site = ()
+    while kind is not _OURS:
+        if pausing and kind is _NATIVE:
             raise RuntimeError(
                 f"A replica was to wait for the others below C++ code, in a function that {name} calls"
                 f"{f' at {site[-1]}' if site else ''}; expected Python code alone between the replica's function and the call, "
                 f"because C++ code cannot be left halfway. Use tf.nest.map_structure or a loop, and make the call there."
             )
-        if name[:4] != "jax.":  # which path a call takes through JAX depends on its caches
+        if kind is not _JAX and (kind is not _NATIVE or name not in _CALLBACKS):
             code = frame.f_code
             known = _KNOWN.get((id(code), frame.f_lasti))
-            site.append(_place(code, frame.f_lasti) if known is None else known[0])
+            place = _place(code, frame.f_lasti) if known is None else known[0]
+            site = (*site, *place) if site else place
         frame = frame.f_back
-    return tuple(site)
+        if frame is None:
+            break
+        kind = _KINDS.get(name := frame.f_globals.get("__name__", "")) or _kind(name)
+    return site
+
+
+def _kind(name: str) -> _Kind:
+    """Say whose a module is, and remember it."""
+    if name.startswith("refdist."):
+        found = _Kind.OURS
+    elif name.startswith("simulator."):
+        found = _Kind.SIMULATOR
+    elif name.startswith("optree") or name in _CALLBACKS:
+        found = _Kind.NATIVE
+    else:
+        found = _Kind.JAX if name.startswith("jax.") else _Kind.USERS
+    if len(_KINDS) >= _MOST_KNOWN:
+        _KINDS.clear()
+    _KINDS[name] = found
+    return found
 
 
 def where(site: Site) -> str:
@@ -62,15 +98,15 @@ def where(site: Site) -> str:
     return ", called from ".join(map(str, site[:6])) or "the function given to run"
 
 
-def _place(code: CodeType, instruction: int) -> Place:
+def _place(code: CodeType, instruction: int) -> Site:
     """Say where a call is by its position in the text.
 
     Neither the instruction nor the code is what tells calls apart: Python moves the one when it specialises a call, and
     text that each replica compiles by itself is another code in each.
     """
     line, _, column, _ = list(code.co_positions())[instruction // 2]
-    place = Place(code.co_filename, code.co_name, line or 0, column or 0)
+    site = (Place(code.co_filename, code.co_name, line or 0, column or 0),)
     if len(_KNOWN) >= _MOST_KNOWN:
         _KNOWN.clear()
-    _KNOWN[id(code), instruction] = (place, code)
-    return place
+    _KNOWN[id(code), instruction] = (site, code)
+    return site

@@ -4,7 +4,7 @@ import functools
 import inspect
 from typing import Any
 
-_NOT_RUN_WHEN_CALLED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+NOT_RUN_WHEN_CALLED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def require_callable(fn: Any, method: str = "run()") -> None:
@@ -17,7 +17,7 @@ def require_callable(fn: Any, method: str = "run()") -> None:
     while isinstance(body, functools.partial):
         body = body.func
     body = body if hasattr(body, "__code__") else type(body).__call__
-    if getattr(getattr(body, "__code__", None), "co_flags", 0) & _NOT_RUN_WHEN_CALLED:
+    if getattr(getattr(body, "__code__", None), "co_flags", 0) & NOT_RUN_WHEN_CALLED:
         raise TypeError(
             f"{method} got {body.__qualname__}, a generator or a coroutine function; expected an ordinary one, because its body "
             f"would never run. Remove yield, or async and await."

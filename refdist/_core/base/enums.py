@@ -16,7 +16,7 @@ class ReduceOp(enum.Enum):
         >>> ReduceOp.of("sum")
         <ReduceOp.SUM: 'SUM'>
         """
-        found = _REDUCTIONS.get(choice) if type(choice) is str else None
+        found = REDUCTIONS.get(choice) if type(choice) is str else None
         if found is not None:
             return found
         if isinstance(choice, cls):
@@ -30,7 +30,8 @@ class ReduceOp(enum.Enum):
         )
 
 
-_REDUCTIONS = {spelling: op for op in ReduceOp for spelling in (op.name, op.name.lower(), op.name.capitalize())}
+REDUCTIONS = {spelling: op for op in ReduceOp for spelling in (op.name, op.name.lower(), op.name.capitalize())}
+"""Every spelling of a ReduceOp by name."""
 
 
 class VariableSynchronization(enum.Enum):

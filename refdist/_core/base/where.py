@@ -40,6 +40,7 @@ class Where(NamedTuple):
     creations: dict[Any, Any] | None = None  # variables made in this run of replicas, one dict for all of them
 
 
+_PLACES = {name: place for place, name in enumerate(Where._fields)}
 HERE: ContextVar[Where] = ContextVar("where", default=Where())  # noqa: B039, a tuple never changes
 
 
@@ -61,7 +62,10 @@ class Entered:
 
     def __enter__(self) -> None:
         self._before = HERE.get()
-        self._inside = self._before._replace(**self._changes)
+        values = list(self._before)
+        for name, value in self._changes.items():
+            values[_PLACES[name]] = value
+        self._inside = tuple.__new__(Where, values)  # as _replace(), which takes twice as long
         HERE.set(self._inside)
 
     def __exit__(self, *exception: object) -> None:

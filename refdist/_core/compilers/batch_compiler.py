@@ -11,13 +11,12 @@ from refdist._core.base.where import HERE
 from refdist._core.compilers.merging import AXIS
 from refdist._core.compilers.replica_compiler import ReplicaCompiler, bits
 from refdist._core.compilers.unrolling import unrolled, worth_it
-from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import labelled, make
 from refdist._core.seam.compiler import Compiled, Spec, WrittenProgram
 from refdist._core.seam.draft import NeedsWide
 
 if TYPE_CHECKING:
-    from refdist._core.variables.variable import Variable
+    from refdist._core.replicas.values import Storage
 
 
 class BatchCompiler(ReplicaCompiler):
@@ -74,16 +73,16 @@ class BatchCompiler(ReplicaCompiler):
         self._let_go(array)
         return [self._claimed(make(row, device)) for row, device in zip(_rows(host), self.devices, strict=True)]
 
-    def whole(self, copies: Sequence[Any], variable: "Variable") -> Any:
-        if variable.own_copies and len(copies) == self.count > 1:
+    def whole(self, copies: Sequence[Any], storage: "Storage") -> Any:
+        if storage.own_copies and len(copies) == self.count > 1:
             return self.lift_each(copies)
         with jax.enable_x64(True):
             return jnp.asarray(copies[0])
 
-    def parts(self, array: Any, variable: "Variable") -> Sequence[Any]:
-        host, homes = np.asarray(array), [Device(copy.device) for copy in variable.all_copies]
+    def parts(self, array: Any, storage: "Storage") -> Sequence[Any]:
+        host, homes = np.asarray(array), storage.homes
         self._let_go(array)
-        if variable.own_copies and len(homes) > 1:
+        if storage.own_copies and len(homes) > 1:
             return [self._claimed(make(row, home)) for row, home in zip(_rows(host), homes, strict=True)]
         return [self._claimed(tensor) for tensor in labelled(host, homes)]
 

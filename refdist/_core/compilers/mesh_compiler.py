@@ -19,8 +19,8 @@ from refdist._core.seam.compiler import Compiled, Spec, WrittenProgram
 
 if TYPE_CHECKING:
     from refdist._core.backends.jax_backend import JaxBackend
+    from refdist._core.replicas.values import Storage
     from refdist._core.strategies.plan import Plan
-    from refdist._core.variables.variable import Variable
 
 
 class MeshCompiler(ReplicaCompiler):
@@ -121,20 +121,20 @@ class MeshCompiler(ReplicaCompiler):
         by_device = {shard.device: shard.data for shard in array.addressable_shards}
         return [by_device[place].reshape(spec[0]) for place in self._places]
 
-    def whole(self, copies: Sequence[Any], variable: "Variable") -> Any:
-        if variable.own_copies and len(copies) == self.count > 1:
+    def whole(self, copies: Sequence[Any], storage: "Storage") -> Any:
+        if storage.own_copies and len(copies) == self.count > 1:
             return self.lift_each(copies)
-        fits = tuple(Device(copy.device) for copy in variable.all_copies) == self.devices and self._logical == 1
+        fits = storage.homes == self.devices and self._logical == 1
         if self.count == 1 or not fits:
             return jax.device_put(copies[0], self._same)  # a variable of another strategy, or one copy for all
         return jax.make_array_from_single_device_arrays(copies[0].shape, self._same, list(copies))
 
-    def parts(self, array: Any, variable: "Variable") -> Sequence[Any]:
+    def parts(self, array: Any, storage: "Storage") -> Sequence[Any]:
         if self._same is self._each:
-            return [self._backend.copy(array, Device(copy.device)) for copy in variable.all_copies]
+            return [self._backend.copy(array, home) for home in storage.homes]
         by_device = {shard.device: shard.data for shard in array.addressable_shards}
-        shape = variable.shape
-        homes = [self._backend.real_device(Device(copy.device)) for copy in variable.all_copies]
+        shape = storage.shape
+        homes = [self._backend.real_device(home) for home in storage.homes]
         first = by_device[self._places[0]]
         return [by_device[h].reshape(shape) if h in by_device else jax.device_put(first, h) for h in homes]
 

@@ -26,8 +26,8 @@ from refdist._core.seam.capabilities import Timed, capability
 from refdist._core.seam.compiler import Body, Charge, Compiled, ReplicaPart, Spec, WrittenProgram
 
 if TYPE_CHECKING:
+    from refdist._core.replicas.values import Storage
     from refdist._core.strategies.plan import Plan
-    from refdist._core.variables.variable import Variable
 
 operators.install()
 
@@ -204,10 +204,10 @@ class ReplicaCompiler(abc.ABC):
     def lower_each(self, array: Any, spec: Spec) -> list[Any]: ...
 
     @abc.abstractmethod
-    def whole(self, copies: Sequence[Any], variable: "Variable") -> Any: ...
+    def whole(self, copies: Sequence[Any], storage: "Storage") -> Any: ...
 
     @abc.abstractmethod
-    def parts(self, array: Any, variable: "Variable") -> Sequence[Any]: ...
+    def parts(self, array: Any, storage: "Storage") -> Sequence[Any]: ...
 
 
 def in_program(tensor: Any) -> jax.Array:

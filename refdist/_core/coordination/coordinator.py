@@ -12,7 +12,7 @@ from refdist._core.seam.backend import host_device
 from refdist._core.staging.function import Function
 from refdist._core.strategies.arguments import require_arguments
 from refdist._core.strategies.parameter_server import ParameterServerStrategy, current_worker
-from refdist._core.variables.variable import current_value
+from refdist._core.variables.tensors import current_value
 
 
 class RemoteValue:

@@ -13,10 +13,10 @@ from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import resolve
 from refdist._core.replicas import context
-from refdist._core.replicas.values import DistributedValues
 from refdist._core.strategies.cross_device_ops import require_numbers
 from refdist._core.strategies.logical_devices import stays
-from refdist._core.variables.variable import Variable, current_value
+from refdist._core.variables.tensors import as_tensor, current_value, require_single
+from refdist._core.variables.variable import Variable
 
 
 @contextlib.contextmanager
@@ -44,13 +44,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None)
 
 def convert_to_tensor(value: Any, dtype: Any = None, name: Any = None) -> Any:
     """Make a tensor of whatever can become one; a tensor stays itself."""
-    if isinstance(value, Variable):
-        value = value.read_value()
-    if isinstance(value, DistributedValues):
-        raise ValueError(
-            f"A {type(value).__name__} was to become one tensor; expected a single value. Combine its components with "
-            f"strategy.reduce(), or take them apart with experimental_local_results()."
-        )
+    value = current_value(value)
+    require_single(value, "convert_to_tensor()")
     if is_jax(value):  # an array of JAX, or one of its tracers, which numpy could not take
         return value if dtype is None else value.astype(np.dtype(dtype))
     if _is_tensor(value):
@@ -59,7 +54,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: Any = None) -> Any:
                 f"A tensor of dtype {value.dtype} was to become one of {np.dtype(dtype)}; expected the same dtype. Use tf.cast()."
             )
         return value
-    return _fresh(convert.to_array(value, dtype))
+    return as_tensor(context.backend(), value, HERE.get().device, dtype)
 
 
 def identity(input: Any, name: Any = None) -> Any:

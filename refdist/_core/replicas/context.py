@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from refdist._core.backends.choosing import current
 from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
-from refdist._core.base.enums import ReduceOp
+from refdist._core.base.enums import REDUCTIONS, ReduceOp
 from refdist._core.base.jax_facts import staging, tracing
 from refdist._core.base.where import HERE, Creator, Entered, Frame, entered
 from refdist._core.replicas.lockstep import Meeting, pause, require_no_body_around
@@ -82,16 +82,17 @@ class ReplicaContext:
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Any = None) -> Any:
         """Combine the values of all replicas, and leave the result with each of them."""
-        op = reduce_op if type(reduce_op) is ReduceOp else ReduceOp.of(reduce_op)
-        self.require_current("all_reduce")
-        kind = "all_reduce(SUM)" if op is _SUM else "all_reduce(MEAN)"
+        op = (REDUCTIONS.get(reduce_op) if type(reduce_op) is str else None) or ReduceOp.of(reduce_op)
+        frame = HERE.get().frame
+        if frame is None or frame.replica is not self or "jax" in sys.modules:  # else there is nothing to refuse
+            self.require_current("all_reduce")
         if isinstance(value, nest.CONTAINERS):
             value = nest.map_structure(self._tensor, value)
             details = (nest.shape_of(value), *((leaf.shape, leaf.dtype) for leaf in nest.flatten(value)))
         else:
-            value = self._tensor(value)
+            value = self._extended.tensor(value, self._extended.plan.devices[self.local_index])
             details = (value.shape, value.dtype)
-        return self.meet(kind, details, _all_reduce, (op, options, value))
+        return self.meet(_ALL_REDUCE[op is _SUM], details, _all_reduce, (op, options, value))
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
         """Join the values of all replicas along an axis, and leave the result with each of them."""
@@ -126,14 +127,14 @@ class ReplicaContext:
                 f"{kind} was called on the context of replica {self._replica_id} from outside that replica; expected a "
                 f"call in the function that strategy.run runs. Take tf.distribute.get_replica_context() there."
             )
-        if "jax" in sys.modules:  # asked here, too, because every call of a replica comes by
-            require_no_trace(kind)
+        require_no_trace(kind)
 
     def _tensor(self, value: Any) -> Any:
         return self._extended.tensor(value, self._extended.plan.devices[self.local_index])
 
 
 _SUM = ReduceOp.SUM  # looking it up in the enum costs as much as the rest of a comparison
+_ALL_REDUCE = ("all_reduce(MEAN)", "all_reduce(SUM)")
 
 
 class _Named:
@@ -163,7 +164,7 @@ def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
     merged = [regroup(column) for column in zip(*args, strict=True)]
     result = functions[0](strategy, *merged, **regroup(kwargs))
     for leaf in nest.flatten(result):
-        if isinstance(leaf, DistributedValues) and not hasattr(leaf, "assign") and len(leaf.values) != len(payloads):
+        if isinstance(leaf, DistributedValues) and not leaf.is_variable and len(leaf.values) != len(payloads):
             raise ValueError(
                 f"The function given to merge_call returned a value with {len(leaf.values)} components; expected one for each of "
                 f"the {len(payloads)} replicas. Return a value of this strategy, or a plain one."
@@ -178,7 +179,7 @@ def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
 
 def _all_reduce(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
     op, options, _ = payloads[0]
-    return strategy.extended.all_reduce(op, [tensors for _, _, tensors in payloads], options)
+    return strategy.extended.all_reduce(op, [payload[2] for payload in payloads], options)
 
 
 def _all_gather(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:

@@ -143,7 +143,7 @@ def _component(value: Any, index: int) -> Any:
 
 
 def _fetched(value: Any) -> Any:
-    if isinstance(value, DistributedValues) and not hasattr(value, "assign"):
+    if isinstance(value, DistributedValues) and not value.is_variable:
         raise TypeError(
             f"Session.run() was asked for a value with {value.count} components; expected one tensor for each thing to fetch. "
             f"Fetch what strategy.experimental_local_results() returns."

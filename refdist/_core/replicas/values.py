@@ -1,52 +1,74 @@
-"""Values that have one component per replica, taken apart and put together."""
+"""Values that have one component per replica, and variables that have one copy per device: apart, compiled, put together."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import operator
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from refdist._core.base import nest
 from refdist._core.base.jax_facts import is_concrete
 from refdist._core.devices.tensor import dtype_name, numpy_text
 
+if TYPE_CHECKING:
+    from refdist._core.devices.device import Device
+    from refdist._core.seam.compiler import Compiler
+
+Result = TypeVar("Result")
+
+WRITING = threading.RLock()  # held from the value read to the value written, so that no thread writes in between
 _PLAIN_VALUES = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 
-class CompiledForm(NamedTuple):
-    """The components of a value, or the copies of a variable, in the form in which compiled programs take them."""
+class Held(NamedTuple):
+    """A value with several parts in one of three states, replaced as a whole: no Ctrl-C ever finds the half of a write."""
 
-    owner: Any  # what can take it apart
-    array: Any
-    spec: Any = None  # shape and dtype of one component
+    parts: Sequence[Any] | None  # each by itself
+    compiler: "Compiler | None" = None  # who has made the compiled form
+    compiled: Any = None  # all of them in the form in which the programs of that compiler take them
+
+    @property
+    def state(self) -> str:
+        """The name of the state.
+
+        >>> Held([1.0, 1.0]).state
+        'apart'
+        """
+        if self.compiler is None:
+            return "apart"
+        return "both" if self.parts is not None else "compiled"
 
 
 class DistributedValues:
     """One value per replica, in the order of the replicas."""
 
-    _whole: "CompiledForm | None" = None
+    is_variable = False
     _spec: Any = None
 
     def __init__(self, values: Sequence[Any]) -> None:
         assert len(values) > 0
-        self._values: tuple[Any, ...] | None = tuple(values)
+        self._held = Held(tuple(values))
 
     @classmethod
-    def of_compiled(cls, whole: "CompiledForm") -> "DistributedValues":
+    def of_compiled(cls, compiler: "Compiler", compiled: Any, spec: Any) -> "DistributedValues":
         """What a compiled program has made for all replicas; it is taken apart when somebody asks."""
         made = cls.__new__(cls)
-        made._values, made._whole = None, whole
+        made._held, made._spec = Held(None, compiler, compiled), (spec,)
         return made
 
     @property
     def values(self) -> tuple[Any, ...]:
         """The components; documented code takes them from `experimental_local_results`."""
-        if self._values is None:
-            assert self._whole is not None
-            self._values = tuple(self._whole.owner.lower_each(self._whole.array, self._whole.spec))
-        return self._values
+        parts, compiler, compiled = self._held
+        if parts is None:
+            assert compiler is not None
+            parts = tuple(compiler.lower_each(compiled, self._spec[0]))
+            self._held = Held(parts, compiler, compiled)
+        return parts  # pyright: ignore[reportReturnType]
 
     @property
-    def parts(self) -> tuple[Any, ...]:
+    def parts(self) -> Sequence[Any]:
         """The components that are there, without taking apart what a program has made."""
-        return self._values or ()
+        return self._held.parts or ()
 
     def component(self, index: int) -> Any:
         """What one replica gets when this value is an argument of its function."""
@@ -55,23 +77,23 @@ class DistributedValues:
     @property
     def count(self) -> int:
         """How many components there are."""
-        return self._whole.owner.count if self._values is None and self._whole is not None else len(self.values)
+        parts, compiler, _ = self._held
+        return len(parts) if parts is not None else compiler.count  # pyright: ignore[reportOptionalMemberAccess]
 
     @property
     def spec(self) -> tuple[tuple[int, ...], Any] | None:
         """The shape and dtype of the components, where they are tensors that have one in common."""
-        if self._whole is not None:
-            return self._whole.spec
         if self._spec is None:
             specs = {(tuple(v.shape), v.dtype) if hasattr(v, "dtype") else None for v in self.values}
             self._spec = (specs.pop() if len(specs) == 1 else None,)
         return self._spec[0]
 
-    def whole(self, owner: Any) -> Any:
-        """The components in the form in which the programs of an owner take them."""
-        if self._whole is None or self._whole.owner is not owner:
-            self._whole = CompiledForm(owner, owner.lift_each(self.values), self.spec)
-        return self._whole.array
+    def compiled_for(self, compiler: "Compiler") -> Any:
+        """The components in the form in which the programs of a compiler take them."""
+        held = self._held
+        if held.compiler is not compiler:
+            held = self._held = Held(self.values, compiler, compiler.lift_each(self.values))
+        return held.compiled
 
     def __repr__(self) -> str:
         return _block(type(self).__name__, [_long_text(value) for value in self.values])
@@ -86,6 +108,84 @@ class PerReplica(DistributedValues):
 
 class Mirrored(DistributedValues):
     """Components that are equal, one on each device."""
+
+
+class Storage:
+    """Where a variable keeps its value, for all of its copies; nobody else writes it."""
+
+    __slots__ = ("_held", "homes", "own_copies", "shape")
+
+    def __init__(self, copies: Sequence[Any], homes: "Sequence[Device]", *, own_copies: bool = False) -> None:
+        assert len(copies) == len(homes)
+        self.homes = tuple(homes)
+        self.own_copies = own_copies  # whether each replica has a value of its own
+        self.shape: tuple[int, ...] = tuple(copies[0].shape)
+        self._held = Held(list(copies))
+
+    held = property(operator.attrgetter("_held"))  # the value as it is kept at present; a getter written in C
+
+    def copies(self) -> Sequence[Any]:
+        """The value of each copy; what a compiled program has made is taken apart when somebody asks."""
+        parts = self._held.parts
+        if parts is not None:
+            return parts
+        with WRITING:
+            parts, compiler, compiled = self._held
+            if parts is None:
+                assert compiler is not None
+                parts = list(compiler.parts(compiled, self))
+                self._held = Held(parts, compiler, compiled)
+        return parts
+
+    def compiled_for(self, compiler: "Compiler") -> Any:
+        """The value in the form in which the programs of a compiler take it."""
+        with WRITING:
+            held = self._held
+            if held.compiler is not compiler:
+                copies = self.copies()
+                held = self._held = Held(copies, compiler, compiler.whole(copies, self))
+        return held.compiled
+
+    def replace(self, place: int, value: Any) -> None:
+        """Take a new value for one copy; the others keep what they have."""
+        with WRITING:
+            held = self._held
+            if held.compiler is None:
+                held.parts[place] = value  # in place: there may be thousands of copies, each written by its replica
+                return
+            copies = [*self.copies()]
+            copies[place] = value
+            self._held = Held(copies)
+
+    def replace_all(self, values: Sequence[Any]) -> None:
+        """Take a new value for each copy: for all of them, or for none."""
+        self._held = Held(values)
+
+    @staticmethod
+    def adopt(compiler: "Compiler", written: "Sequence[tuple[Storage, Any]]") -> None:
+        """Take what a program has written to several variables: for all of them, or for none."""
+        before = [storage._held for storage, _ in written]
+        try:
+            for storage, compiled in written:
+                storage._held = Held(None, compiler, compiled)
+        except BaseException:  # a Ctrl-C
+            for (storage, _), held in zip(written, before, strict=True):
+                storage._held = held
+            raise
+
+    @staticmethod
+    def all_or_nothing(storages: "Sequence[Storage]", write: Callable[[], Result]) -> Result:
+        """Write several variables: where that fails, or is interrupted, all of them keep what they had."""
+        with WRITING:
+            before = [storage._held for storage in storages]
+            try:
+                for storage, (copies, compiler, compiled) in zip(storages, before, strict=True):
+                    storage._held = Held(None if copies is None else [*copies], compiler, compiled)  # written in place
+                return write()
+            except BaseException:
+                for storage, held in zip(storages, before, strict=True):
+                    storage._held = held
+                raise
 
 
 def select(value: Any, index: int) -> Any:
@@ -110,8 +210,13 @@ def regroup(values: Sequence[Any], kind: type[DistributedValues] = PerReplica) -
       1: 2
     })
     """
+    first = values[0]
     if len(values) == 1:
-        return values[0]
+        return first
+    kinds = set(map(type, values))  # of types, not of values: there may be thousands, but of few types
+    if len(kinds) == 1 and not isinstance(first, nest.CONTAINERS) and type(first) not in _PLAIN_VALUES:
+        # The common case: one tensor from each. What only looks the same is not the same object.
+        return first if values[1] is first and _same(list(values)) else kind(values)
 
     def merged(leaves: list[Any]) -> Any:
         return leaves[0] if _same(leaves) else kind(leaves)

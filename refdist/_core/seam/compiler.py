@@ -10,7 +10,7 @@ from refdist._core.devices.device import Device
 from refdist._core.seam.backend import Backend, Tensor
 
 if TYPE_CHECKING:
-    from refdist._core.variables.variable import Variable
+    from refdist._core.replicas.values import Storage
 
 Array: TypeAlias = Any
 """A value in the form in which programs take and make it: for all replicas at once."""
@@ -171,10 +171,10 @@ class Compiler(Protocol):
         """What a program returned for each replica, as tensors of the user's."""
         ...
 
-    def whole(self, copies: Sequence[Tensor], variable: "Variable") -> Array:
+    def whole(self, copies: Sequence[Tensor], storage: "Storage") -> Array:
         """The copies of a variable in the form in which programs take them."""
         ...
 
-    def parts(self, array: Array, variable: "Variable") -> Sequence[Tensor]:
+    def parts(self, array: Array, storage: "Storage") -> Sequence[Tensor]:
         """The copies of a variable, of what a program has made."""
         ...

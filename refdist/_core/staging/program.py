@@ -8,12 +8,10 @@ import numpy as np
 import optree
 
 from refdist._core.base.entropy import fresh
-from refdist._core.devices.device import Device
-from refdist._core.replicas.values import CompiledForm, PerReplica
+from refdist._core.replicas.values import WRITING, PerReplica, Storage
 from refdist._core.seam.compiler import Compiler, Keep, Spec, WrittenProgram
 from refdist._core.staging.replica_draft import Requirement
 from refdist._core.staging.stand_ins import PassedThrough
-from refdist._core.variables.variable import WRITING, Variable
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,9 +29,9 @@ class Interface:
     """What a program takes and makes, in the order of its inputs and outputs."""
 
     takes: tuple[tuple[int, bool], ...]  # the places of arguments, and whether each replica has its own
-    reads: tuple[Variable, ...]
+    reads: tuple[Storage, ...]  # the values of variables
     draws: bool  # whether it takes random numbers, after all other inputs
-    writes: tuple[tuple[int, Variable], ...]  # variables, and the places of their new values among the outputs
+    writes: tuple[tuple[int, Storage], ...]  # the values of variables, and the places of the new ones among the outputs
     required: tuple[tuple[int, Requirement], ...]  # what must hold, and the places that say whether it does
     compared: tuple[str, ...]  # the names of what must be equal on all replicas; the last output says whether it is
     result: Any  # the result of the function, with an Output in the place of each tensor
@@ -53,7 +51,6 @@ class Program:
         self._leaves, self._shape = optree.tree_flatten(interface.result, none_is_leaf=True)
         self._bare = self._shape.is_leaf()
         self._wide = compiler.exact and interface.wide
-        self._homes = [tuple(Device(one.device) for one in variable.all_copies) for _, variable in self._writes]
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         if self._charge is None:
@@ -67,14 +64,7 @@ class Program:
         with WRITING:  # from the values read to the values written nobody else writes
             outputs, result = self._computed(leaves, keep)
             compiler = self._compiler
-            before = [variable.held for _, variable in self._writes]
-            try:
-                for place, variable in self._writes:
-                    variable.held = (None, compiler, outputs[place])
-            except BaseException:  # a Ctrl-C: all variables are written, or none
-                for (_, variable), held in zip(self._writes, before, strict=True):
-                    variable.held = held
-                raise
+            Storage.adopt(compiler, [(storage, outputs[place]) for place, storage in self._writes])
         return result
 
     def _computed(self, leaves: Sequence[Any], keep: Keep | None) -> tuple[Sequence[Any], Any]:
@@ -93,8 +83,8 @@ class Program:
         """The tensors that a call takes: not what the last program has left in a form of its own."""
         for place, each in self._takes:
             yield from leaves[place].parts if each else [leaves[place]]
-        for variable in self._reads:
-            yield from [copy.stored for copy in variable.all_copies] if variable.held[0] else []
+        for storage in self._reads:
+            yield from storage.held.parts or []
 
     def _keep(self, outputs: Sequence[Any], keep: Keep) -> None:
         """Say how many bytes of what the program has made stay on each device; what is lowered at once says so itself."""
@@ -102,9 +92,9 @@ class Program:
         for leaf in self._leaves:
             if type(leaf) is Output and leaf.own:
                 keep(outputs[leaf.place], outputs[leaf.place].nbytes // count, self._compiler.devices)
-        for (place, variable), homes in zip(self._writes, self._homes, strict=True):
-            own = variable.own_copies and count > 1
-            keep(outputs[place], outputs[place].nbytes // (count if own else 1), homes)
+        for place, storage in self._writes:
+            own = storage.own_copies and count > 1
+            keep(outputs[place], outputs[place].nbytes // (count if own else 1), storage.homes)
 
     def _outputs(self, leaves: Sequence[Any]) -> Sequence[Any]:
         values = self._values(leaves)
@@ -131,16 +121,18 @@ class Program:
 
     def _values(self, leaves: Sequence[Any]) -> list[Any]:
         compiler = self._compiler
-        values = [leaves[p].whole(compiler) if each else compiler.lift(leaves[p]) for p, each in self._takes]
+        values = [leaves[p].compiled_for(compiler) if each else compiler.lift(leaves[p]) for p, each in self._takes]
         # Mostly a variable has what the last run of a program has left; asking it for that costs more than looking.
-        values += [held[2] if (held := v.held)[1] is compiler else v.whole(compiler) for v in self._reads]
+        values += [
+            held.compiled if (held := s.held).compiler is compiler else s.compiled_for(compiler) for s in self._reads
+        ]
         return [*values, fresh()] if self._draws else values
 
     def _result(self, leaf: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if type(leaf) is Output:
             array = outputs[leaf.place]
             if leaf.own:
-                return PerReplica.of_compiled(CompiledForm(self._compiler, array, leaf.spec))
+                return PerReplica.of_compiled(self._compiler, array, leaf.spec)
             tensor = self._compiler.lower(array)
             return PerReplica([tensor]) if leaf.alone else tensor
         return leaf.given(inputs[leaf.place]) if isinstance(leaf, PassedThrough) else leaf

@@ -9,7 +9,7 @@ from refdist._core.replicas.lockstep import Meeting, require_same
 from refdist._core.replicas.values import regroup, shapes_differ
 from refdist._core.staging.replica_draft import ReplicaDraft, Requirement, UnevenReplicas
 from refdist._core.staging.stand_ins import SymbolicPerReplica
-from refdist._core.variables.policies import require_meant
+from refdist._core.variables.distributed_variable import require_meant
 
 if TYPE_CHECKING:
     from refdist._core.staging.staged_strategy import StagedExtended

@@ -8,7 +8,8 @@ from refdist._core.base.jax_facts import is_jax
 from refdist._core.devices.tensor import Tensor
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues
-from refdist._core.variables.variable import Variable, current_value
+from refdist._core.variables.tensors import current_value
+from refdist._core.variables.variable import Variable
 
 _NUMBERS = (bool, int, float, complex)
 _TEXT = (str, bytes)

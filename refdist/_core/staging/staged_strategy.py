@@ -19,9 +19,15 @@ from refdist._core.staging.replica_programs import ReplicaPrograms
 from refdist._core.staging.stand_ins import PassedThroughValues, SymbolicPerReplica
 from refdist._core.strategies.cross_device_ops import require_joinable, require_numbers
 from refdist._core.strategies.extended import StrategyExtended
-from refdist._core.variables.distributed_variable import DistributedVariable
-from refdist._core.variables.policies import REDUCTIONS, Target, require_combinable, require_meant
-from refdist._core.variables.variable import Variable, current_value
+from refdist._core.variables.distributed_variable import (
+    REDUCTIONS,
+    DistributedVariable,
+    Target,
+    require_combinable,
+    require_meant,
+)
+from refdist._core.variables.tensors import current_value
+from refdist._core.variables.variable import Variable
 
 if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase

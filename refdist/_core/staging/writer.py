@@ -152,9 +152,9 @@ class ProgramWriter:
         names += [one.text for one in record.required] + [one.what for one in record.compared]
         return Interface(
             takes=tuple(takes[i] for i in written.used if i < len(takes)),
-            reads=tuple(variables[i - len(takes)] for i in written.used if len(takes) <= i < entropy),
+            reads=tuple(variables[i - len(takes)].storage for i in written.used if len(takes) <= i < entropy),
             draws=entropy in written.used,
-            writes=tuple(enumerate(record.changed, first_changed)),
+            writes=tuple((place, variable.storage) for place, variable in enumerate(record.changed, first_changed)),
             required=tuple(enumerate(record.required, first_required)),
             compared=tuple(
                 names[i - first_changed] if i >= first_changed else "The result of the function"

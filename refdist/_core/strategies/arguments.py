@@ -26,40 +26,45 @@ class Arguments:
     """The arguments of one run, from which each replica gets its own."""
 
     def __init__(self, extended: "StrategyExtended", args: Any, kwargs: Any) -> None:
-        require_arguments(args, kwargs)
+        if kwargs or not isinstance(args, (tuple, list)):
+            require_arguments(args, kwargs)
         self._extended = extended
         self._given: Any = (tuple(args), dict(kwargs or {}))
+        self._leaves, self._shape = list(args), None
         # Most arguments are no nests, and need not be taken apart and rebuilt.
-        simple = not kwargs and not any(isinstance(arg, nest.CONTAINERS) for arg in args)
-        if simple:
-            self._leaves, self._shape = list(args), None
-        else:
+        if kwargs or any([isinstance(arg, nest.CONTAINERS) for arg in args]):
             self._leaves, self._shape = optree.tree_flatten(self._given, none_is_leaf=True)
-        several, distributed = extended.num_replicas > 1, False
+        plan = extended.plan
+        count, distributed = len(plan.devices), False
         for leaf in self._leaves:
             if isinstance(leaf, DistributedValues):
                 distributed = True
-                require_count(leaf, extended.num_replicas)
-            elif not isinstance(leaf, extended.plan.backend.tensor_type) and not _usual(leaf):
+                if leaf.count != count:
+                    require_count(leaf, count)
+            elif not isinstance(leaf, (plan.backend.tensor_type, *_USUAL)) and not hasattr(leaf, "__array__"):
                 _warn(leaf)
-        # Without anything to take apart or to move, every replica gets the very objects that were given.
-        self._columns = [self._column(leaf) for leaf in self._leaves] if several or distributed else None
+        # By replica. Without anything to take apart or to move, every replica gets the very objects that were given.
+        self._rows: Sequence[tuple[Any, ...]] | None = None
+        if self._leaves and (count > 1 or distributed):
+            self._rows = list(zip(*map(self._column, self._leaves), strict=True))
 
     def of(self, index: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of one replica: its own components, and tensors on its own device."""
-        if self._columns is None:
+        if self._rows is None:
             return self._given
-        leaves = [column[index] for column in self._columns]
         if self._shape is None:
-            return tuple(leaves), _NO_KEYWORDS
-        return optree.tree_unflatten(self._shape, leaves)  # pyright: ignore[reportReturnType]
+            return self._rows[index], _NO_KEYWORDS
+        return optree.tree_unflatten(self._shape, self._rows[index])  # pyright: ignore[reportReturnType]
 
     def _column(self, leaf: Any) -> Sequence[Any]:
         """What each replica gets for one leaf."""
         backend, devices = self._extended.plan.backend, self._extended.plan.devices
-        parts = [leaf] * len(devices)
-        if isinstance(leaf, DistributedValues):
+        if not isinstance(leaf, DistributedValues):
+            parts: Sequence[Any] = [leaf] * len(devices)
+        elif leaf.is_variable:
             parts = [leaf.component(index) for index in range(len(devices))]
+        else:
+            parts = leaf.values
         if len(devices) == 1:
             return parts
         if type(leaf) is np.ndarray:
@@ -95,15 +100,11 @@ def require_options(options: Any) -> None:
 
 def require_count(value: DistributedValues, count: int) -> None:
     """Raise unless a value has a component for each replica; variables look after themselves."""
-    if len(value.values) != count and not isinstance(value, Variable):
+    if value.count != count and not value.is_variable:
         raise ValueError(
-            f"A value with {len(value.values)} components met a strategy of {count} replicas; expected one component for each "
+            f"A value with {value.count} components met a strategy of {count} replicas; expected one component for each "
             f"replica. Make the value with the strategy that uses it."
         )
-
-
-def _usual(leaf: Any) -> bool:
-    return isinstance(leaf, _USUAL) or hasattr(leaf, "__array__")
 
 
 def _warn(leaf: Any) -> None:

@@ -1,7 +1,7 @@
 """Which algorithm combines the values of several devices, and where the result goes."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Never
 
 from refdist._core.base.enums import ReduceOp
 from refdist._core.devices.device import Device, resolve
@@ -12,6 +12,7 @@ from refdist._core.seam.backend import NOWHERE
 from refdist._core.seam.capabilities import Timed, capability
 
 Pairs = Sequence[tuple[Any, Any]]
+_NO_NUMBERS = "bOSU"  # the kinds of dtypes that cannot be added up
 
 
 class CrossDeviceOps:
@@ -21,15 +22,17 @@ class CrossDeviceOps:
 
     def reduce(self, reduce_op: ReduceOp | str, per_replica_value: Any, destinations: Any, options: Any = None) -> Any:
         """Combine a per-replica value into one, on one destination or mirrored on several."""
-        op = ReduceOp.of(reduce_op)
-        _require_per_replica(op, per_replica_value)
+        op = reduce_op if type(reduce_op) is ReduceOp else ReduceOp.of(reduce_op)
+        if not isinstance(per_replica_value, DistributedValues):
+            _refuse_plain(op, per_replica_value)
         return self.reduce_implementation(op, per_replica_value, destinations, options)
 
     def batch_reduce(self, reduce_op: ReduceOp | str, value_destination_pairs: Pairs, options: Any = None) -> list[Any]:
         """Combine several per-replica values, each with its own destinations."""
         op = ReduceOp.of(reduce_op)
         for value, _ in value_destination_pairs:
-            _require_per_replica(op, value)
+            if not isinstance(value, DistributedValues):
+                _refuse_plain(op, value)
         return list(self.batch_reduce_implementation(op, value_destination_pairs, options))
 
     def broadcast(self, tensor: Any, destinations: Any) -> Any:
@@ -42,8 +45,7 @@ class CrossDeviceOps:
         """Do the work of `reduce`, with arguments already checked."""
         tensors = per_replica_value.values
         _require_alike(tensors)
-        backend = context.backend()
-        return _spread(backend.reduce(tensors, reduce_op, devices_of(destinations), self.algorithm))
+        return _spread(context.backend().reduce(tensors, reduce_op, devices_of(destinations), self.algorithm))
 
     def batch_reduce_implementation(
         self, reduce_op: ReduceOp, value_destination_pairs: Pairs, options: Any
@@ -122,7 +124,7 @@ def devices_of(destinations: Any, replica: int = 0) -> tuple[Device, ...]:
     """The devices that a destination stands for: a name, several names, or where a value of a replica lies."""
     if type(destinations) is Device:
         return (destinations,)
-    if _resolved(destinations):
+    if type(destinations) is tuple and set(map(type, destinations)) == {Device}:
         return destinations
     backend = context.backend()
     if isinstance(destinations, str):
@@ -144,25 +146,20 @@ def devices_of(destinations: Any, replica: int = 0) -> tuple[Device, ...]:
     )
 
 
-def _resolved(destinations: Any) -> bool:
-    return type(destinations) is tuple and set(map(type, destinations)) == {Device}
-
-
 def _spread(tensors: Sequence[Any]) -> Any:
     return tensors[0] if len(tensors) == 1 else Mirrored(tensors)
 
 
-def _require_per_replica(op: ReduceOp, value: Any) -> None:
-    if not isinstance(value, DistributedValues):
-        raise ValueError(
-            f"A plain value ({value!r}) was to be reduced with {op.name}; expected a per-replica value, with one component "
-            f"for each replica. Return it from run, or make it with experimental_distribute_values_from_function."
-        )
+def _refuse_plain(op: ReduceOp, value: Any) -> Never:
+    raise ValueError(
+        f"A plain value ({value!r}) was to be reduced with {op.name}; expected a per-replica value, with one component "
+        f"for each replica. Return it from run, or make it with experimental_distribute_values_from_function."
+    )
 
 
 def require_numbers(dtype: Any) -> None:
     """Raise for what cannot be added up: truth values would stay true, and text would be joined."""
-    if dtype.kind in "bOSU":
+    if dtype.kind in _NO_NUMBERS:
         raise TypeError(
             f"Values of dtype {dtype_name(dtype)} were to be reduced; expected numbers. Convert them first, for example with "
             f"tf.cast(x, tf.float32)."
@@ -171,9 +168,10 @@ def require_numbers(dtype: Any) -> None:
 
 def _require_alike(tensors: Sequence[Any]) -> None:
     shape, dtype = tensors[0].shape, tensors[0].dtype
-    require_numbers(dtype)
+    if dtype.kind in _NO_NUMBERS:
+        require_numbers(dtype)
     for index, tensor in enumerate(tensors):
-        if tensor.shape != shape or tensor.dtype != dtype:
+        if tensor.shape != shape or (tensor.dtype is not dtype and tensor.dtype != dtype):
             raise ValueError(
                 f"The replicas have different values to reduce: {_outline(tensors[0])} on replica 0, {_outline(tensor)} on "
                 f"replica {index}; expected one shape and dtype. For a last partial batch pass axis=0 to reduce()."

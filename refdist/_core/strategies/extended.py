@@ -1,15 +1,16 @@
 """The cross-replica verbs of every strategy, written once and steered by its plan."""
 
 import contextlib
+import sys
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import Context
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
-from refdist._core.base.callables import require_callable
-from refdist._core.base.convert import to_array
+from refdist._core.base.callables import NOT_RUN_WHEN_CALLED, require_callable
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.where import HERE, Where, entered
 from refdist._core.clusters.workers import exchange, require_own_worker
@@ -19,16 +20,21 @@ from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
 from refdist._core.replicas.garbage import MANY, fewer_collections
 from refdist._core.replicas.lockstep import play
-from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, regroup, select
+from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, Storage, regroup, select
 from refdist._core.seam.backend import NOWHERE, Backend, host_device
 from refdist._core.seam.capabilities import Compiles, required
 from refdist._core.seam.compiler import Compiler
 from refdist._core.strategies import arguments
 from refdist._core.strategies.plan import Plan
 from refdist._core.variables.creation import HomeRotation, create_variable
-from refdist._core.variables.distributed_variable import DistributedVariable, MirroredVariable
-from refdist._core.variables.policies import aggregated, require_equal
-from refdist._core.variables.variable import Variable, current_value, write_together
+from refdist._core.variables.distributed_variable import (
+    DistributedVariable,
+    MirroredVariable,
+    aggregated,
+    require_equal,
+)
+from refdist._core.variables.tensors import as_tensor, current_value
+from refdist._core.variables.variable import Variable
 
 if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
@@ -83,8 +89,10 @@ class StrategyExtended:
 
     def run(self, strategy: "StrategyBase", fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Do the work of `call_for_each_replica`, in the scope of a strategy."""
-        require_callable(fn)
-        context.require_no_trace("run()")
+        if type(fn) is not FunctionType or fn.__code__.co_flags & NOT_RUN_WHEN_CALLED:
+            require_callable(fn)
+        if "jax" in sys.modules:
+            context.require_no_trace("run()")
         plan = self.plan
         backend, devices, count = plan.backend, plan.devices, len(plan.devices)
         if plan.resolver is not None:
@@ -96,13 +104,18 @@ class StrategyExtended:
             with step, entered(frame=frames[0], device=devices[0]), backend.on(devices[0]):
                 positional, named = given.of(0)
                 return self._owned(fn(*positional, **named), devices[0])
-        surroundings = HERE.get()._replace(creations={})[2:]
+        tensor_type, surroundings = backend.tensor_type, HERE.get()._replace(creations={})[2:]
 
         def body(index: int) -> Any:
             # As Where(...), but without the Python function that a named tuple puts in front of it.
             HERE.set(tuple.__new__(Where, (frames[index], devices[index], *surroundings)))
             positional, named = given.of(index)
-            return self._owned(_called(fn, positional, named), devices[index])
+            # Called without a star in the common cases: Python then does not use the C stack, which a greenlet has to save.
+            if named or len(positional) > 1:
+                result = fn(*positional, **named)
+            else:
+                result = fn(positional[0]) if positional else fn()
+            return result if isinstance(result, tensor_type) else self._owned(result, devices[index])
 
         # Where a backend computes is not known to greenlets: each stretch of a body is run inside of it.
         ambient = backend.on(devices[0]) is not NOWHERE
@@ -219,7 +232,7 @@ class StrategyExtended:
                     require_equal(var, "update", [copy.stored for copy in copies])
                 return results
 
-            results = write_together(var.shards, write)
+            results = Storage.all_or_nothing([shard.storage for shard in var.shards], write)
             return (
                 regroup([nest.map_structure(current_value, r) for r in results], Mirrored) if group else tuple(results)
             )
@@ -295,11 +308,9 @@ class StrategyExtended:
     def tensor(self, value: Any, device: Device | None) -> Any:
         """Make a tensor of a value on a device; what is one already is only moved."""
         backend = self.plan.backend
-        if isinstance(value, backend.tensor_type):
-            return value if device is None or backend.device_of(value) == device else backend.copy(value, device)
-        if isinstance(value, Variable):
-            return self.tensor(value.read_value(), device)
-        return backend.put(to_array(value), device)
+        if isinstance(value, backend.tensor_type) and (device is None or backend.device_of(value) == device):
+            return value  # mostly; asked here, too, because every tensor that a replica brings comes by
+        return as_tensor(backend, value, device)
 
     def components(self, value: Any) -> Sequence[Any]:
         """The tensors of a per-replica value; a plain value is one where there is one replica."""
@@ -341,16 +352,19 @@ class StrategyExtended:
 
     def _frames(self, strategy: "StrategyBase") -> list[context.Frame]:
         """The frames of the replicas, made anew only when the scope around them has changed."""
-        known = self._known_frames
-        if not known or known[0].strategy is not strategy or known[0].creators != context.creators():
+        known, frame = self._known_frames, HERE.get().frame
+        assert frame is not None
+        if not known or known[0].strategy is not strategy or known[0].creators != frame.creators:
             known = self._known_frames = context.replica_frames(strategy)
         return known
 
     def _answers(self, value: Any) -> Sequence[Any]:
         """What each replica gets of a reduction, which a user's own class may have done."""
-        parts = _components(value)
-        kinds = set(map(type, parts))
-        if len(parts) != self.num_replicas or not all(issubclass(kind, self.backend.tensor_type) for kind in kinds):
+        parts = value.values if isinstance(value, DistributedValues) else [value]
+        kinds, (tensor_type, count) = set(map(type, parts)), (self.plan.backend.tensor_type, len(self.plan.devices))
+        if len(parts) != count or (
+            kinds != {tensor_type} and not all([issubclass(kind, tensor_type) for kind in kinds])
+        ):
             raise ValueError(
                 f"The cross_device_ops returned {value!r} of a reduction to {self.num_replicas} devices; expected a tensor on each "
                 f"of them. Correct {type(self.plan.collectives).__name__}.reduce_implementation()."
@@ -364,7 +378,7 @@ class StrategyExtended:
 
     def _owned(self, result: Any, device: Device) -> Any:
         """Bring arrays of other libraries in a replica's result to the backend and the replica's device."""
-        if isinstance(result, self.backend.tensor_type):
+        if isinstance(result, self.plan.backend.tensor_type):
             return result
         foreign = [_foreign(leaf, self.backend.tensor_type) for leaf in nest.flatten(result)]
         if not any(foreign):
@@ -372,16 +386,6 @@ class StrategyExtended:
         return nest.map_structure(
             lambda leaf: self.backend.put(leaf, device) if _foreign(leaf, self.backend.tensor_type) else leaf, result
         )
-
-
-def _called(fn: Callable[..., Any], positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Call a function; in the common cases without using the C stack, which a greenlet would have to save."""
-    if not named:
-        if not positional:
-            return fn()
-        if len(positional) == 1:
-            return fn(positional[0])
-    return fn(*positional, **named)
 
 
 def _foreign(leaf: Any, tensor_type: type) -> bool:

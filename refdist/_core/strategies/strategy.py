@@ -71,7 +71,8 @@ class StrategyBase:
           1: 1
         }
         """
-        arguments.require_options(options)
+        if options is not None:
+            arguments.require_options(options)
         here = HERE.get()
         if here.graph is not None:
             return deferred("run", self.run, fn, args, kwargs)
@@ -217,7 +218,7 @@ class Scope:
 
     def __init__(self, strategy: StrategyBase) -> None:
         self._strategy = strategy
-        self._entered: list[tuple[Frame, Where]] = []  # with where the code was before
+        self._entered: list[tuple[Where, Where]] = []  # where the code is inside, and where it was before
 
     def __enter__(self) -> StrategyBase:
         strategy, before = self._strategy, HERE.get()
@@ -234,31 +235,33 @@ class Scope:
             around = () if frame is None else frame.creators
             new = Frame(strategy, None, (*around, strategy.extended.create_variable))
         depth, device = len(self._entered), strategy.extended.plan.scope_device or before.device
+        inside = tuple.__new__(Where, (new, device, *before[2:]))  # as _replace(), which takes three times as long
         try:
-            self._entered.append((new, before))
-            HERE.set(before._replace(frame=new, device=device))
+            self._entered.append((inside, before))
+            HERE.set(inside)
             return strategy
         except BaseException:  # a Ctrl-C: nobody leaves what was not entered
-            self._leave(depth, before)
+            self._leave(depth, inside, before)
             raise
 
     def __exit__(self, *exception: Any) -> None:
-        frame, before = self._entered[-1]
+        inside, before = self._entered[-1]
         depth = len(self._entered) - 1
-        if HERE.get().frame is not frame and exception[0] is None:
+        if HERE.get().frame is not inside.frame and exception[0] is None:
             raise RuntimeError(
                 f"The scope of {self._strategy!r} was left while another one, entered later, is still active; expected scopes "
                 f"to be left in the reverse order. Use `with strategy.scope():` blocks."
             )
         try:
-            self._leave(depth, before)
+            self._leave(depth, inside, before)
         except BaseException:
-            self._leave(depth, before)
+            self._leave(depth, inside, before)
             raise
 
-    def _leave(self, depth: int, before: Where) -> None:
+    def _leave(self, depth: int, inside: Where, before: Where) -> None:
         """Take back what entering has done, as often as one likes."""
-        HERE.set(HERE.get()._replace(frame=before.frame, device=before.device))
+        here = HERE.get()
+        HERE.set(before if here is inside else here._replace(frame=before.frame, device=before.device))
         del self._entered[depth:]
 
 

@@ -11,9 +11,14 @@ from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
 from refdist._core.replicas import context
 from refdist._core.seam.capabilities import in_unison
-from refdist._core.variables.distributed_variable import CentralVariable, MirroredVariable, SyncOnReadVariable
+from refdist._core.variables.distributed_variable import (
+    CentralVariable,
+    MirroredVariable,
+    OnRead,
+    OnWrite,
+    SyncOnReadVariable,
+)
 from refdist._core.variables.placement import Placement
-from refdist._core.variables.policies import OnRead, OnWrite
 from refdist._core.variables.variable import Variable
 
 if TYPE_CHECKING:

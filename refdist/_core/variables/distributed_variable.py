@@ -1,113 +1,124 @@
-"""Variables with several copies, which a policy keeps in agreement."""
+"""Variables with several copies, and the two policies by which these agree: on every write, or only when they are read."""
 
 import copy
+import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
+from refdist._core.base.enums import ReduceOp, VariableAggregation
+from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE
-from refdist._core.replicas import context
-from refdist._core.replicas.values import DistributedValues
-from refdist._core.variables.variable import Operation, Variable
+from refdist._core.devices.device import Device
+from refdist._core.replicas.context import ReplicaContext, contained, crossed, has_strategy
+from refdist._core.replicas.values import WRITING, DistributedValues, PerReplica, Storage, select
+from refdist._core.seam.backend import NOWHERE
+from refdist._core.variables.placement import Placement
+from refdist._core.variables.tensors import current_value
+from refdist._core.variables.variable import Operation, Variable, replace
 
 if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
-    from refdist._core.variables.policies import Policy
+
+NUMBERS = (bool, int, float)
+REDUCTIONS = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
 
 
 class DistributedVariable(Variable):
     """A variable whose copies a policy keeps in agreement."""
 
-    def __init__(self, strategy: "StrategyBase", copies: Sequence[Variable], policy: "type[Policy]") -> None:
-        self._strategy = strategy
-        self._container = None
-        self._values = tuple(copies)
-        self.held = ([copy.stored for copy in copies], None, None)
-        self._policy = policy
-        first = self._values[0]
-        self._backend, self._name = first._backend, first._name
-        self._trainable, self._synchronization, self._aggregation = (
-            first.trainable,
-            first.synchronization,
-            first.aggregation,
-        )
+    is_variable = True  # among the values that have a component for each replica
 
-    shape = property(lambda self: self._values[0].shape)
-    dtype = property(lambda self: self._values[0].dtype)
-    ndim = property(lambda self: len(self.shape))
+    def __init__(self, strategy: "StrategyBase", copies: Sequence[Variable], policy: "type[Policy]") -> None:
+        first = copies[0]
+        self._strategy, self._policy = strategy, policy
+        self._container = None
+        self._components = tuple(copies)
+        homes = [Device(copy.device) for copy in copies]
+        self.storage = Storage([copy.stored for copy in copies], homes, own_copies=self.own_copies)
+        self._backend, self._name, self._shape, self._dtype = first._backend, first._name, first.shape, first.dtype
+        self._trainable, self._synchronization = first.trainable, first.synchronization
+        self._aggregation = first.aggregation
+
+    strategy = property(operator.attrgetter("_strategy"))  # in whose scope the variable was made
 
     @property
     def copies(self) -> tuple[Variable, ...]:
-        # In a trace the first stands for all: it is the one of the replica that the program is written for.
-        return self._values if HERE.get().draft is None else self._values[:1]
+        # In a draft the first stands for all: it is the one of the replica that the program is written for.
+        return self._components if HERE.get().draft is None else self._components[:1]
 
     @property
     def all_copies(self) -> tuple[Variable, ...]:
-        """The same, also in a trace."""
-        return self._values
+        return self._components
 
     @property
-    def strategy(self) -> "StrategyBase":
-        """The strategy in whose scope the variable was made."""
-        assert self._strategy is not None
-        return self._strategy
+    def values(self) -> tuple[Variable, ...]:
+        """The copies, as the components of a value that has one for each replica."""
+        return self._components
 
     @property
-    def device(self) -> str:
-        """The device of the replica's own copy, and of the first one elsewhere."""
-        replica = self._replica()
-        if replica is not None and HERE.get().draft is not None and len(self._values) > 1:
-            number: Any = replica.replica_id_in_sync_group
-            return self._values[number if isinstance(number, int) else 0].device
-        return self._own().device
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
-        clone = super().__deepcopy__(memo)
-        assert isinstance(clone, DistributedVariable)
-        clone._values = tuple(copy.deepcopy(one, memo) for one in self._values)
-        for place, one in enumerate(clone._values):
-            one.belong(self.strategy, clone, place)
-        return clone
+    def count(self) -> int:
+        """How many copies there are."""
+        return len(self._components)
 
     def component(self, index: int) -> "DistributedVariable":
         """The variable itself: it knows in which replica it is used."""
         return self
 
+    @property
+    def device(self) -> str:
+        """The device of the replica's own copy, and of the first one elsewhere."""
+        replica = self._replica()
+        if replica is not None and HERE.get().draft is not None and len(self._components) > 1:
+            number: Any = replica.replica_id_in_sync_group
+            return self._components[number if isinstance(number, int) else 0].device
+        return self._own(replica).device
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
+        clone = super().__deepcopy__(memo)
+        assert isinstance(clone, DistributedVariable)
+        clone._components = tuple(copy.deepcopy(one, memo) for one in self._components)
+        for place, one in enumerate(clone._components):
+            one.belong(self.strategy, clone, place)
+        return clone
+
     def read_value(self) -> Any:
         replica = self._replica()
-        if replica is not None or context.updating() is not None:
-            return self._own().read_value()
+        frame = HERE.get().frame
+        if replica is not None or (frame is not None and frame.updating is not None):
+            return self._own(replica).read_value()
         return self._policy.read_outside(self)
 
     def write(self, verb: str, operation: Operation, value: Any) -> Any:
         replica = self._replica(writing=verb)
-        index = context.updating()
-        if index is not None:
-            return self._own().write(verb, operation, value)
+        frame = HERE.get().frame
+        if frame is not None and frame.updating is not None:
+            return self._own(replica).write(verb, operation, value)
         if replica is not None:
             return self._policy.write_in_replica(self, replica, verb, operation, value)
         self._policy.write_outside(self, verb, operation, value)
         return self
 
-    def _replica(self, writing: str | None = None) -> context.ReplicaContext | None:
+    def _replica(self, writing: str | None = None) -> ReplicaContext | None:
         """The replica of this variable's strategy that the code is in."""
         frame = HERE.get().frame
         if frame is None or frame.strategy is self._strategy:
             return frame.replica if frame is not None else None
-        if writing is not None and context.has_strategy():
+        if writing is not None and has_strategy():
             raise RuntimeError(
                 f"{writing}() of {self.name!r}, a variable of {self._strategy!r}, was called under {frame.strategy!r}; expected "
                 f"one strategy at a time. Leave that scope first, or make the variable in it."
             )
         return None
 
-    def _own(self) -> Variable:
-        replica, index = self._replica(), context.updating()
-        if replica is not None:
-            index = replica.local_index
-        return self._values[index if index is not None and index < len(self._values) else 0]
+    def _own(self, replica: ReplicaContext | None) -> Variable:
+        frame = HERE.get().frame
+        index = replica.local_index if replica is not None else frame.updating if frame is not None else None
+        return self._components[index if index is not None and index < len(self._components) else 0]
 
     def __repr__(self) -> str:
-        return repr(self._values[0])
+        return repr(self._components[0])
 
 
 class MirroredVariable(DistributedVariable, DistributedValues):
@@ -132,3 +143,241 @@ class SyncOnReadVariable(DistributedVariable, DistributedValues):
 
 class CentralVariable(DistributedVariable):
     """One copy, on one device, for all replicas."""
+
+
+class Policy(Protocol):
+    """What a distributed variable does where its copies could come apart."""
+
+    @staticmethod
+    def read_outside(variable: DistributedVariable) -> Any:
+        """The value that cross-replica code sees."""
+        ...
+
+    @staticmethod
+    def write_in_replica(
+        variable: DistributedVariable, replica: ReplicaContext, verb: str, operation: Operation, value: Any
+    ) -> Any:
+        """Write from inside a replica; the answer is the new value on that replica."""
+        ...
+
+    @staticmethod
+    def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
+        """Write from cross-replica code."""
+        ...
+
+
+class OnWrite:
+    """All copies are equal at all times: replicas meet to write, and what they bring is aggregated."""
+
+    @staticmethod
+    def read_outside(variable: DistributedVariable) -> Any:
+        return variable.copies[0].read_value()
+
+    @staticmethod
+    def write_in_replica(
+        variable: DistributedVariable, replica: ReplicaContext, verb: str, operation: Operation, value: Any
+    ) -> Any:
+        single = variable.strategy.extended.plan.placement is Placement.CENTRAL and replica.num_replicas_in_sync > 1
+        if single and variable.aggregation is VariableAggregation.NONE:
+            raise ValueError(
+                f"{verb}() of {variable.name!r} in a replica has aggregation NONE; expected SUM, MEAN or ONLY_FIRST_REPLICA, "
+                f"because the variable has one copy for all replicas. Pass aggregation=... when you make it."
+            )
+        replica.require_current(verb)
+        index = 0 if single else replica.local_index
+        # A Python number stays one until the meeting: the same number everywhere is no contribution to a sum.
+        number = isinstance(value, NUMBERS) and replica.num_replicas_in_sync > 1
+        payload = value if number else variable.copies[index].operand(verb, value)
+
+        def merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
+            # What is added up is added up for all copies, and what one replica alone says is brought to the others.
+            alone = payloads[0] if variable.aggregation is VariableAggregation.ONLY_FIRST_REPLICA else None
+            extended = strategy.extended
+            with _in_unison(variable, alone):
+                value = extended.aggregate(strategy, variable, verb, payloads)
+                values = OnWrite.write_all(variable, verb, operation, value)
+            # Each replica goes on with the value on its own device.
+            return [extended.tensor(values[0], device) for device in extended.plan.devices] if single else values
+
+        return replica.meet(verb, Target(variable), merge, payload)
+
+    @staticmethod
+    def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
+        _ = variable.strategy.extended  # first, so that a draft knows which strategy it is about
+        if isinstance(value, DistributedValues):
+            copies = variable.copies if len(variable.copies) > 1 else variable.copies * value.count
+            require_equal(variable, verb, [copy.operand(verb, select(value, i)) for i, copy in enumerate(copies)])
+            given, value = None, select(value, 0)
+        else:
+            given = current_value(value)
+        with _in_unison(variable, given):
+            OnWrite.write_all(variable, verb, operation, value)
+
+    @staticmethod
+    def write_all(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> Sequence[Any]:
+        """Write what the devices of all copies have, and return the new value of each."""
+        first, backend = variable.copies[0], variable.strategy.extended.backend
+        operand = first.operand(verb, value)
+        with WRITING:
+            # One computation for all copies, so that they are equal bit for bit, and nothing is stored before it succeeds.
+            new = first.computed(operation, operand)
+            values = [backend.copy(new, home) for home in variable.storage.homes[: len(variable.copies)]]
+            variable.store_all(values)
+        return values
+
+
+class OnRead:
+    """Each replica writes its own copy; reading from outside aggregates them."""
+
+    @staticmethod
+    def read_outside(variable: DistributedVariable) -> Any:
+        aggregation = variable.aggregation
+        if variable.strategy.num_replicas_in_sync == 1:
+            return variable.copies[0].read_value()
+        if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
+            extended = variable.strategy.extended
+            first = extended.from_all_workers("read", [copy.stored for copy in variable.copies])[0]
+            return first if extended.plan.workers == 1 else extended.backend.copy(first, extended.current_device())
+        if aggregation is VariableAggregation.NONE:
+            raise ValueError(
+                f"The variable {variable.name!r} was read outside its replicas, with synchronization ON_READ and aggregation "
+                f"NONE; expected an aggregation that says how copies become one value. Make it with aggregation=..., or read "
+                f"the copies with experimental_local_results()."
+            )
+        return _read_together(variable, REDUCTIONS[aggregation])
+
+    @staticmethod
+    def write_in_replica(
+        variable: DistributedVariable, replica: ReplicaContext, verb: str, operation: Operation, value: Any
+    ) -> Any:
+        copy = variable.copies[replica.local_index]
+        return copy.write(verb, operation, value).read_value()
+
+    @staticmethod
+    def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
+        count = variable.strategy.num_replicas_in_sync
+        shared = variable.aggregation is VariableAggregation.SUM and count > 1
+        if shared and operation is not replace:
+            raise ValueError(
+                f"{verb}() of {variable.name!r} was called outside its replicas; expected assign() there, because the variable "
+                f"is the sum of {count} copies. Call {verb}() in a replica, or assign the new sum."
+            )
+        operands = [copy.operand(verb, select(value, index)) for index, copy in enumerate(variable.copies)]
+        if shared:
+            # Each copy takes its share, so that reading the sum returns what was assigned.
+            operands = _shares(variable, operands, count)
+        backend, homes = variable.strategy.extended.backend, variable.storage.homes[: len(variable.copies)]
+        with WRITING:
+            news = [copy.computed(operation, operand) for copy, operand in zip(variable.copies, operands, strict=True)]
+            variable.store_all([backend.copy(new, home) for new, home in zip(news, homes, strict=True)])
+
+
+class Target:
+    """The variable that a meeting writes to: equal when it is the same one."""
+
+    def __init__(self, variable: DistributedVariable) -> None:
+        self.variable = variable
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Target) and self.variable is other.variable
+
+    def __hash__(self) -> int:
+        return id(self.variable)
+
+    def __str__(self) -> str:
+        return repr(self.variable.name)
+
+
+@contained
+def _read_together(variable: DistributedVariable, op: ReduceOp) -> Any:
+    with crossed(variable.strategy):
+        return variable.strategy.extended.reduce(op, PerReplica([copy.stored for copy in variable.copies]))
+
+
+def _in_unison(variable: DistributedVariable, given: Any) -> Any:
+    """Let the devices of all copies do what the first does; where nothing takes time, nobody sees who has computed it."""
+    timed = variable.strategy.extended.plan.timed
+    return NOWHERE if timed is None else timed.in_unison(variable.storage.homes, given)
+
+
+def _shares(variable: DistributedVariable, operands: Sequence[Any], count: int) -> list[Any]:
+    """Divide a sum among the copies; what does not divide is cut off towards zero, as TensorFlow does."""
+    kind = operands[0].dtype.kind
+    if kind in "bO":
+        raise TypeError(
+            f"assign() of {variable.name!r} got a value of dtype {operands[0].dtype}; expected a number, because the variable is "
+            f"the sum of {count} copies. Use another aggregation."
+        )
+    if kind in "iu":
+        return [((operand > 0) * 2 - 1).astype(operand.dtype) * (abs(operand) // count) for operand in operands]
+    return [operand / count for operand in operands]
+
+
+def aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]) -> Any:
+    """Make one value of what all replicas bring to a write."""
+    aggregation, first = variable.aggregation, payloads[0]
+    if aggregation is VariableAggregation.ONLY_FIRST_REPLICA or len(payloads) == 1:
+        extended = strategy.extended
+        # That of the first worker, which the others bring to a device of their own.
+        elsewhere = extended.plan.workers > 1 and isinstance(first, extended.backend.tensor_type)
+        return extended.backend.copy(first, variable.storage.homes[0]) if elsewhere else first
+    if isinstance(first, IndexedSlices) and aggregation is not VariableAggregation.NONE:
+        require_combinable(variable, verb)
+        return IndexedSlices.joined(payloads, len(payloads) if aggregation is VariableAggregation.MEAN else 1)
+    tensors = payloads
+    if any([isinstance(payload, NUMBERS) for payload in payloads]):
+        require_meant([Target(variable)], payloads, verb)
+        if _same_number(payloads):
+            return first
+        tensors = [variable.copies[0].operand(verb, one) if isinstance(one, NUMBERS) else one for one in payloads]
+    if aggregation is VariableAggregation.NONE:
+        require_equal(variable, verb, tensors)
+        return tensors[0]
+    home = variable.storage.homes[0]
+    return strategy.extended.plan.collectives.reduce(REDUCTIONS[aggregation], PerReplica(tensors), home)
+
+
+def require_combinable(variable: DistributedVariable, verb: str) -> None:
+    """Raise where replicas write slices that replace each other."""
+    if verb == "scatter_update":
+        raise ValueError(
+            f"scatter_update() of {variable.name!r} was called in replicas, with aggregation {variable.aggregation.name}; "
+            f"expected ONLY_FIRST_REPLICA, because slices that replace each other cannot be combined. Use scatter_add()."
+        )
+
+
+def require_meant(targets: Sequence[Any], payloads: Sequence[Any], verb: str) -> None:
+    """Raise where all replicas bring one Python number to a variable that sums: it is not clear what is meant."""
+    variable = targets[0].variable if isinstance(targets[0], Target) else None
+    if variable is not None and variable.aggregation is VariableAggregation.SUM and _same_number(payloads):
+        first = payloads[0]
+        raise ValueError(
+            f"{verb}() of {variable.name!r} got the number {first!r} from every replica; expected tensors to sum, because it is "
+            f"not clear whether the number is meant once or {len(payloads)} times. Pass tf.constant({first!r}), or use "
+            f"aggregation MEAN."
+        )
+
+
+def _same_number(payloads: Sequence[Any]) -> bool:
+    first = payloads[0]
+    return isinstance(first, NUMBERS) and all(type(one) is type(first) and one == first for one in payloads)
+
+
+def require_equal(variable: DistributedVariable, verb: str, operands: Sequence[Any]) -> None:
+    """Raise where the copies of a mirrored variable would come apart."""
+    first = operands[0]
+    for index, operand in enumerate(operands):
+        if operand is first:
+            continue
+        equal = first == operand if isinstance(first, IndexedSlices) else _bits(first) == _bits(operand)
+        if not equal:
+            raise ValueError(
+                f"{verb}() of {variable.name!r} got different values from replica 0 and replica {index}, with aggregation "
+                f"{variable.aggregation.name}; expected equal ones, because its copies must stay equal. Combine them first with "
+                f"all_reduce(), or pass aggregation=... when you make the variable."
+            )
+
+
+def _bits(tensor: Any) -> Any:
+    array = np.asarray(tensor)
+    return array.tolist() if array.dtype.kind == "O" else array.tobytes()

@@ -15,8 +15,9 @@ from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
 from refdist._core.replicas import context
-from refdist._core.replicas.values import DistributedValues
-from refdist._core.variables.variable import Operation, Variable, current_value, write_together
+from refdist._core.replicas.values import DistributedValues, Storage
+from refdist._core.variables.tensors import current_value
+from refdist._core.variables.variable import Operation, Variable
 
 PartitionFunction = Callable[..., Sequence[int]]
 
@@ -72,7 +73,7 @@ class ShardedVariable(Variable):
                 slices = isinstance(operand, IndexedSlices)
                 one.write(verb, operation, _within(operand, rows) if slices else operand[rows.start : rows.stop])
 
-        write_together(self._variables, write)
+        Storage.all_or_nothing([one.storage for one in self._variables], write)
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "ShardedVariable":

@@ -1,36 +1,33 @@
 """Variables: one copy, or several that agree on write or on read."""
 
+import contextvars
 import operator
-import threading
+import sys
 import weakref
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Never, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
-from refdist._core.base import convert
+from refdist._core.base.convert import to_array
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import staging
 from refdist._core.base.operators import add_operators
-from refdist._core.base.where import HERE, entered
+from refdist._core.base.where import HERE, Where
+from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import dtype_name, numpy_text
 from refdist._core.replicas import context
-from refdist._core.replicas.values import DistributedValues
+from refdist._core.replicas.values import WRITING, Storage
 from refdist._core.seam.backend import host_device
+from refdist._core.variables.tensors import Readable, current_value, require_single
 
 if TYPE_CHECKING:
     from refdist._core.seam.backend import Backend
     from refdist._core.strategies.strategy import StrategyBase
 
 Operation = Callable[[Any, Any], Any]
-Result = TypeVar("Result")
 
-# What a variable has: the value of each copy, or None while it is only in the form of compiled programs; who has made that form;
-# and the form. It is replaced as a whole, so that nobody, and no Ctrl-C, ever finds the half of a write.
-Held = tuple[list[Any] | None, Any, Any]
-
-WRITING = threading.RLock()  # held from the value read to the value written, so that no thread writes in between
 # Every variable that a program has made and still holds: a trace must know which ones it could meet. By id, because
 # they have no hash.
 LIVE: "weakref.WeakValueDictionary[int, Variable]" = weakref.WeakValueDictionary()
@@ -62,7 +59,7 @@ def _bound(creator: context.Creator, following: Callable[..., Any]) -> Callable[
     return lambda **kwargs: creator(following, **kwargs)
 
 
-class Variable(metaclass=_Creation):
+class Variable(Readable, metaclass=_Creation):
     """A tensor that can be replaced, on one device.
 
     Inside the scope of a strategy, creating one gives whatever that strategy makes of it.
@@ -92,12 +89,12 @@ class Variable(metaclass=_Creation):
         value = initial_value() if callable(initial_value) else initial_value
         self._backend = context.backend()
         self._device = HERE.get().device or host_device(self._backend)
-        first = _initial(self, value, dtype)
-        self.held: Held = ([first], None, None)
+        first = _initial(self._backend, self._device, value, dtype)
+        self.storage = Storage([first], [self._device])
         self._shape, self._dtype = tuple(first.shape), first.dtype
-        if shape is not None and validate_shape and tuple(shape) != self._shape:
+        if shape is not None and validate_shape and tuple(shape) != self.shape:
             raise ValueError(
-                f"Variable() got an initial value of shape {self._shape} and shape={tuple(shape)}; expected them "
+                f"Variable() got an initial value of shape {self.shape} and shape={tuple(shape)}; expected them "
                 f"to be equal. Leave out shape, or give it the value's."
             )
         self._name = name or "Variable"
@@ -113,19 +110,19 @@ class Variable(metaclass=_Creation):
         """Remember in whose scope the variable was made, and which copy of which distributed variable it is."""
         self._strategy = strategy
         if container is not self:
-            self._container, self._place = container, place
-            self.held = (None, None, None)  # the container has the value
+            self._container, self._place, self.storage = container, place, container.storage
 
-    distribute_strategy = property(lambda self: self._strategy)
-    container = property(lambda self: self._container)
+    # Getters written in C: they are asked for in every write.
+    shape = property(operator.attrgetter("_shape"))
+    dtype = property(operator.attrgetter("_dtype"))
+    trainable = property(operator.attrgetter("_trainable"))
+    synchronization = property(operator.attrgetter("_synchronization"))
+    aggregation = property(operator.attrgetter("_aggregation"))
+    distribute_strategy = property(operator.attrgetter("_strategy"))
+    container = property(operator.attrgetter("_container"))
     name = property(lambda self: f"{self._name}:0")
-    shape = property(lambda self: self._shape)
-    dtype = property(lambda self: self._dtype)
-    ndim = property(lambda self: len(self._shape))
+    ndim = property(lambda self: len(self.shape))
     shards = property(lambda self: (self,))  # the variables that hold its rows: itself, unless it is cut
-    trainable = property(lambda self: self._trainable)
-    synchronization = property(lambda self: self._synchronization)
-    aggregation = property(lambda self: self._aggregation)
 
     @property
     def device(self) -> str:
@@ -137,7 +134,7 @@ class Variable(metaclass=_Creation):
         stored = self.stored
         if HERE.get().draft is not None:
             return stored
-        if staging():
+        if "jax" in sys.modules and staging():
             context.require_not_staged(f"The variable {self.name!r}")
         # What a parameter server keeps is needed here: nobody computes there.
         here = HERE.get().device or (host_device(self._backend) if self._device.job == "ps" else None)
@@ -172,15 +169,20 @@ class Variable(metaclass=_Creation):
             self.store(self.computed(operation, operand))
         return self
 
-    @context.contained
     def computed(self, operation: Operation, operand: Any) -> Any:
         """What an operation makes of the value, computed where the variable lives."""
-        with entered(device=self._device), self.backend.on(self._device):
+        return contextvars.copy_context().run(self._computed, operation, operand)
+
+    def _computed(self, operation: Operation, operand: Any) -> Any:
+        # The context is a copy, which ends with this call; so what is entered need not be left.
+        here = HERE.get()
+        HERE.set(tuple.__new__(Where, (here.frame, self._device, *here[2:])))
+        with self.backend.on(self._device):
             return operation(self.stored, operand)
 
     @property
     def backend(self) -> "Backend":
-        """What computes with the value: the variable's own backend, or that of the trace that the code is in."""
+        """What computes with the value: the variable's own backend, or that of the program that is being written."""
         draft = HERE.get().draft
         return self._backend if draft is None else draft.backend
 
@@ -188,10 +190,7 @@ class Variable(metaclass=_Creation):
     def stored(self) -> Any:
         """The value where it lies, whatever device scope is active."""
         draft = HERE.get().draft
-        if draft is not None:
-            return draft.read(self)
-        home = self if self._container is None else self._container
-        return (home.held[0] or home.taken_apart())[self._place]
+        return self.storage.copies()[self._place] if draft is None else draft.read(self)
 
     @property
     def copies(self) -> "tuple[Variable, ...]":
@@ -203,43 +202,16 @@ class Variable(metaclass=_Creation):
         """The same, also in a trace."""
         return (self,)
 
-    def taken_apart(self) -> list[Any]:
-        """The value of each copy; what a compiled program has made is taken apart when somebody asks."""
-        with WRITING:
-            parts, owner, array = self.held
-            if parts is None:
-                parts = list(owner.parts(array, self))
-                self.held = (parts, owner, array)
-        return parts
-
-    def whole(self, owner: Any) -> Any:
-        """The value in the form in which the programs of an owner take it."""
-        with WRITING:
-            parts, known, array = self.held
-            if known is not owner:
-                parts = self.taken_apart()
-                array = owner.whole(parts, self)
-                self.held = (parts, owner, array)
-        return array
-
     def operand(self, verb: str, value: Any) -> Any:
         """Convert what is to be written to a tensor beside the value, or say why it cannot be."""
+        if "jax" in sys.modules:
+            context.require_no_trace(f"{verb}() of {self.name!r}")
         backend = self.backend
-        context.require_no_trace(f"{verb}() of {self.name!r}")
         if isinstance(value, IndexedSlices) or verb.startswith("scatter"):
-            slices, draft = IndexedSlices.fitting(verb, value, self.shape, self.dtype), HERE.get().draft
-            inside = None if draft is None else slices.inside(self.shape[0])
-            if draft is not None and inside is not None:
-                text = f"{verb}() of {self.name!r} got indices beyond its rows; expected 0 to {self.shape[0] - 1}. Correct them."
-                draft.require(inside, ValueError, text)
-            return slices
-        if isinstance(value, Variable):
-            value = value.read_value()
-        if isinstance(value, DistributedValues):
-            raise ValueError(
-                f"{verb}() of {self.name!r} got a per-replica value; expected one tensor, because this variable has one copy. "
-                f"Combine it first, with strategy.reduce()."
-            )
+            return self._slices(verb, value)
+        if not isinstance(value, backend.tensor_type):
+            value = current_value(value)
+            require_single(value, f"{verb}() of {self.name!r}")
         if isinstance(value, backend.tensor_type):
             if value.dtype != self.dtype:
                 raise ValueError(
@@ -248,7 +220,7 @@ class Variable(metaclass=_Creation):
                 )
             tensor = backend.copy(value, self._device) if backend.device_of(value) != self._device else value
         else:
-            tensor = backend.put(convert.to_array(value, self.dtype), self._device)
+            tensor = backend.put(to_array(value, self.dtype), self._device)
         if tuple(tensor.shape) != self.shape:
             raise ValueError(
                 f"{verb}() of {self.name!r} got a value of shape {tuple(tensor.shape)}; expected {self.shape}, the shape of the "
@@ -256,31 +228,32 @@ class Variable(metaclass=_Creation):
             )
         return tensor
 
+    def _slices(self, verb: str, value: Any) -> IndexedSlices:
+        """Check slices that are to be written; a program that is being written will check those which it does not know yet."""
+        slices, draft = IndexedSlices.fitting(verb, value, self.shape, self.dtype), HERE.get().draft
+        inside = None if draft is None else slices.inside(self.shape[0])
+        if draft is not None and inside is not None:
+            text = f"{verb}() of {self.name!r} got indices beyond its rows; expected 0 to {self.shape[0] - 1}. Correct them."
+            draft.require(inside, ValueError, text)
+        return slices
+
     def store(self, tensor: Any) -> None:
         """Take a tensor as the new value; it has the right shape and dtype."""
         assert (tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype)
         draft = HERE.get().draft
         if draft is not None:
             draft.write(self, tensor)
-            return
-        home, value = self if self._container is None else self._container, self._backend.copy(tensor, self._device)
-        with WRITING:
-            parts, owner, _ = home.held
-            if parts is not None and owner is None:
-                parts[self._place] = value
-                return
-            parts = [*home.taken_apart()]  # the other copies keep what they have
-            parts[self._place] = value
-            home.held = (parts, None, None)
+        else:
+            self.storage.replace(self._place, self._backend.copy(tensor, self._device))
 
-    def store_all(self, tensors: Sequence[Any]) -> None:
+    def store_all(self, tensors: list[Any]) -> None:
         """Take a tensor for each copy, which lies where the copy does: all of them, or none."""
         if HERE.get().draft is not None:
             for copy, tensor in zip(self.copies, tensors, strict=True):
                 copy.store(tensor)
             return
-        assert all((tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype) for tensor in tensors)
-        self.held = (list(tensors), None, None)
+        assert all([(tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype) for tensor in tensors])
+        self.storage.replace_all(tensors)
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
         """Add slices at indices; an index that occurs twice counts twice."""
@@ -311,7 +284,9 @@ class Variable(metaclass=_Creation):
         clone: Any = object.__new__(type(self))
         clone.__dict__.update(self.__dict__)
         # Tensors cannot be changed, so they are shared; a copy of a component has a value of its own.
-        clone.held = ([*self.taken_apart()] if self._container is None else [self.stored], None, None)
+        copies = self.storage.copies() if self._container is None else [self.stored]
+        homes = self.storage.homes if self._container is None else [self._device]
+        clone.storage = Storage(copies, homes, own_copies=self.own_copies)
         clone._container, clone._place = None, 0
         memo[id(self)] = LIVE[id(clone)] = clone
         return clone
@@ -367,42 +342,17 @@ class VariableReference:
         return id(self._variable)
 
 
-def write_together(variables: "Sequence[Variable]", write: Callable[[], Result]) -> Result:
-    """Write several variables: where that fails, or is interrupted, all of them keep what they had."""
-    with WRITING:
-        homes = [one if one.container is None else one.container for one in variables]
-        before = [home.held for home in homes]
-        try:
-            for home, (parts, owner, array) in zip(homes, before, strict=True):
-                home.held = (parts and [*parts], owner, array)  # of which single copies may be written
-            return write()
-        except BaseException:
-            for home, held in zip(homes, before, strict=True):
-                home.held = held
-            raise
-
-
 def replace(old: Any, new: Any) -> Any:
     """The operation of `assign`."""
     return new
 
 
-def _initial(variable: Variable, value: Any, dtype: Any) -> Any:
-    backend, device = variable._backend, variable._device  # pyright: ignore[reportPrivateUsage]
-    if isinstance(value, Variable):
-        value = value.read_value()
-    if isinstance(value, DistributedValues):
-        raise ValueError(
-            "Variable() got a per-replica initial value; expected one value for all copies. Combine it first, with reduce()."
-        )
+def _initial(backend: "Backend", device: Device, value: Any, dtype: Any) -> Any:
+    require_single(value, "Variable()")
+    value = current_value(value)
     if isinstance(value, backend.tensor_type) and (dtype is None or value.dtype == np.dtype(dtype)):
         return backend.copy(value, device)
-    return backend.put(convert.to_array(value, dtype), device)
-
-
-def current_value(value: Any) -> Any:
-    """The value of a variable; anything else stays itself."""
-    return value.read_value() if isinstance(value, Variable) else value
+    return backend.put(to_array(value, dtype), device)
 
 
 add_operators(Variable, current_value)

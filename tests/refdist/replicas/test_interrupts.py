@@ -9,7 +9,7 @@ import pytest
 import refdist as tf
 from refdist._core.base.where import HERE
 from refdist._core.replicas import lockstep
-from refdist._core.variables.variable import WRITING
+from refdist._core.replicas.values import WRITING
 from tests.interrupts import boundaries, interrupted
 
 SUM = tf.VariableAggregation.SUM

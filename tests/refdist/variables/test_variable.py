@@ -214,7 +214,7 @@ def test_a_variable_needs_an_initial_value_of_its_shape():
         tf.Variable([1.0], shape=(2,))
     with pytest.raises(TypeError, match="Name the others"):
         tf.Variable(1.0, True, "name")
-    with pytest.raises(ValueError, match="per-replica initial value"):
+    with pytest.raises(ValueError, match="per-replica value"):
         tf.Variable(PerReplica([1.0, 2.0]))
 
 
