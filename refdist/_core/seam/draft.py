@@ -8,8 +8,8 @@ from refdist._core.base.where import HERE
 if TYPE_CHECKING:
     from refdist._core.seam.backend import Backend
     from refdist._core.seam.compiler import Compiler
-    from refdist._core.strategies.extended import StrategyExtended
     from refdist._core.strategies.strategy import StrategyBase
+    from refdist._core.strategies.verbs import StrategyExtended
     from refdist._core.variables.variable import Variable
 
 

@@ -14,8 +14,8 @@ from refdist._core.variables.variable import LIVE, Variable
 
 if TYPE_CHECKING:
     from refdist._core.staging.staged_strategy import StagedExtended
-    from refdist._core.strategies.extended import StrategyExtended
     from refdist._core.strategies.strategy import StrategyBase
+    from refdist._core.strategies.verbs import StrategyExtended
 
 MOST_TRACES = 64  # beyond this many replicas a body is called once for all
 
