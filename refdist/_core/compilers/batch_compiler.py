@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from refdist._core.base.where import HERE
-from refdist._core.compilers.merging import AXIS
+from refdist._core.compilers.meshes import AXIS
 from refdist._core.compilers.replica_compiler import ReplicaCompiler, bits
 from refdist._core.compilers.unrolling import unrolled, worth_it
 from refdist._core.devices.tensor import labelled, make

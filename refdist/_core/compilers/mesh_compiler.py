@@ -11,8 +11,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from refdist._core.base.where import HERE
-from refdist._core.compilers.merging import AXIS
-from refdist._core.compilers.meshes import constrained, manual, mesh_of
+from refdist._core.compilers.meshes import AXIS, constrained, manual, mesh_of
 from refdist._core.compilers.replica_compiler import ReplicaCompiler, in_program
 from refdist._core.devices.device import Device
 from refdist._core.seam.compiler import Compiled, Spec, WrittenProgram

@@ -19,7 +19,9 @@ from refdist._core.compilers.costs import cost_of
 from refdist._core.compilers.draft_backend import DraftBackend
 from refdist._core.compilers.jax_traces import checked_indices, trace_state, unseen_trace, writing_a_program
 from refdist._core.compilers.means import averaged
-from refdist._core.compilers.merging import AXIS, merged, run_program, varying_outputs
+from refdist._core.compilers.merging import merged
+from refdist._core.compilers.meshes import AXIS
+from refdist._core.compilers.varying import run_program, varying_outputs
 from refdist._core.devices.device import Device
 from refdist._core.seam.backend import Backend
 from refdist._core.seam.capabilities import Timed, capability

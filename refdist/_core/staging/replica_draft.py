@@ -112,7 +112,7 @@ class ReplicaDraft:
         value = self.values.get(id(home.copies[0]))
         if value is None:
             return self._unknown(home)
-        if self.compiler.open_traces() != self._traces:
+        if self._in_transformation():
             self._seen_inside.add(id(home.copies[0]))
         if home.own_copies and variable is not home.copies[0] and self.count > 1:
             index = next(i for i, copy in enumerate(home.all_copies) if copy is variable)
@@ -133,7 +133,7 @@ class ReplicaDraft:
         )
 
     def write(self, variable: Variable, tensor: Any) -> None:
-        if self.compiler.open_traces() != self._traces:
+        if self._in_transformation():
             raise RuntimeError(
                 f"The variable {variable.name!r} was written inside a transformation of JAX (grad, vmap, scan or jit); expected a "
                 f"write in the function itself. Return the new value from the transformed function, and assign it there."
@@ -149,9 +149,8 @@ class ReplicaDraft:
         if variable is not first:
             tensor = self._of_another_copy(home, variable, tensor)
         if id(first) in self._seen_inside:
-            self._contexts.enter_context(
-                self.compiler.unseen_trace()
-            )  # so that no cache of JAX knows the value from before
+            # So that no cache of JAX knows the value from before.
+            self._contexts.enter_context(self.compiler.unseen_trace())
         self.values[id(first)] = tensor
 
     def _of_another_copy(self, home: Variable, variable: Variable, tensor: Any) -> Any:
@@ -177,13 +176,13 @@ class ReplicaDraft:
         return None if found is None else found[1]
 
     def require(self, flag: Any, error: type[Exception], text: str) -> None:
-        if self.compiler.open_traces() == self._traces:  # what a transformation of JAX finds cannot be taken out of it
+        if not self._in_transformation():  # what a transformation of JAX finds cannot be taken out of it
             self.turns += 1
             self.values[Requirement(error, text, self.runs, self.turns)] = flag
 
     def draw(self, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
         self.require_wide(dtype)
-        if self.compiler.open_traces() != self._traces and self.compiler.may_repeat():
+        if self._in_transformation() and self.compiler.may_repeat():
             raise RuntimeError(
                 "Random numbers were drawn inside jit, scan or cond of JAX; expected a call in the function itself, because there "
                 "each turn would get the same ones. Draw them before, or use jax.random with a key of your own."
@@ -191,13 +190,17 @@ class ReplicaDraft:
         self.turns += 1
         return self.compiler.uniform(self.entropy, self.turns, shape, low, high, dtype, each=self._in_replica())
 
+    def _in_transformation(self) -> bool:
+        """Say whether the code is in a transformation of JAX that was begun in this draft."""
+        return self.compiler.open_traces() != self._traces
+
     def _in_replica(self) -> bool:
         frame = HERE.get().frame
         return self.count > 1 and frame is not None and frame.replica is not None and frame.strategy is self.strategy
 
     def require_outside(self, what: str) -> None:
         """Raise inside a transformation of JAX, of which what replicas do together cannot be a part."""
-        if self.compiler.open_traces() != self._traces:
+        if self._in_transformation():
             raise RuntimeError(
                 f"{what} was called inside a transformation of JAX (grad, vmap, scan or jit); expected a call in the function "
                 f"itself. Transform inside the replicas' function, or outside of the tf.function."

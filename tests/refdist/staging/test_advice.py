@@ -8,7 +8,7 @@ from refdist._core.staging.advice import LEAKED, NO_VALUE, NOWHERE, advice_on, e
 
 
 def raised(function, *args):
-    with pytest.raises(Exception) as caught:  # noqa: PT011, any error of JAX
+    with pytest.raises(Exception) as caught:
         function(*args)
     return caught.value
 
