@@ -1,10 +1,20 @@
 """The documented `tf.distribute.Strategy` API, made again small: `import refdist as tf`."""
 
-import importlib
-from typing import Any
-
-from refdist import cluster, compat, config, data, distribute, errors, io, nest, random, saved_model, tpu, train
-from refdist._core import wiring
+from refdist import (
+    cluster,
+    compat,
+    config,
+    data,
+    distribute,
+    errors,
+    io,
+    nest,
+    random,
+    saved_model,
+    testing,
+    tpu,
+    train,
+)
 from refdist._core.backends.choosing import use, using
 from refdist._core.base.dtypes import (
     bfloat16,
@@ -49,8 +59,10 @@ from refdist._core.seam.draft import executing_eagerly
 from refdist._core.staging.function import function
 from refdist._core.strategies.logical_devices import logical_pieces
 from refdist._core.variables.variable import Variable
+from refdist._core.wiring import install as _install
+from refdist._core.wiring import loaded_when_asked_for as __getattr__  # noqa: F401, Python asks it for what is not here
 
-wiring.install()
+_install()
 
 __all__ = [
     "Graph",
@@ -100,6 +112,7 @@ __all__ = [
     "square",
     "stack",
     "string",
+    "testing",
     "tpu",
     "train",
     "uint8",
@@ -108,12 +121,3 @@ __all__ = [
     "variable_creator_scope",
     "zeros",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    # The two other packages have common words for names, so they are reached from here too; loaded when asked for.
-    if name in ("simulator", "conformance"):
-        return importlib.import_module(name)
-    if name in ("estimator", "keras"):
-        return importlib.import_module("refdist._core.keras").opened(name)
-    raise AttributeError(f"module 'refdist' has no attribute {name!r}")

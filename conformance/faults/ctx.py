@@ -8,7 +8,7 @@ import numpy as np
 
 from conformance.faults import Plant, fault
 from refdist import distribute
-from refdist._core.base.enums import ReduceOp
+from refdist._core.base.enums import REDUCTIONS, ReduceOp
 from refdist._core.base.where import HERE
 from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
@@ -56,7 +56,7 @@ def only_the_first_replica_gets_the_combined_value(plant: Plant) -> None:
 
 @fault("CTX-06")
 def a_lower_case_sum_is_not_recognised(plant: Plant) -> None:
-    plant.wrap(ReduceOp, "of", lambda original: lambda cls, op: ReduceOp.MEAN if op == "sum" else original(cls, op))
+    plant.replace(context, "REDUCTIONS", {**REDUCTIONS, "sum": ReduceOp.MEAN})
 
 
 @fault("CTX-07")

@@ -28,7 +28,7 @@ def every_replica_takes_the_whole_batch(plant: Plant) -> None:
 
         return cut
 
-    plant.wrap(hooks("steps"), "cut", wrapper)
+    plant.wrap(hooks("keras_steps"), "cut", wrapper)
 
 
 @fault("KERAS-02")
@@ -71,7 +71,7 @@ def calling_a_model_enters_its_scope(plant: Plant) -> None:
 @fault("KERAS-06")
 def a_metric_forgets_all_replicas_but_the_first(plant: Plant) -> None:
     first = dict.fromkeys(("NONE", "MEAN", "SUM", "ONLY_FIRST_REPLICA"), VariableAggregation.ONLY_FIRST_REPLICA)
-    plant.replace(hooks("variables"), "VariableAggregation", first)
+    plant.replace(hooks("keras_variables"), "VariableAggregation", first)
 
 
 @fault("KERAS-07")
@@ -85,12 +85,12 @@ def variables_of_layers_are_not_distributed(plant: Plant) -> None:
     def wrapper(original: Callable[..., None]) -> Any:
         def hold(self: Any, value: Any) -> None:
             frame = HERE.get().frame
-            context.set_frame(None)
+            HERE.set(HERE.get()._replace(frame=None))
             try:
                 original(self, value)
             finally:
-                context.set_frame(frame)
+                HERE.set(HERE.get()._replace(frame=frame))
 
         return hold
 
-    plant.wrap(hooks("variables"), "_hold", wrapper)
+    plant.wrap(hooks("keras_variables"), "_hold", wrapper)

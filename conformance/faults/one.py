@@ -15,7 +15,7 @@ from refdist._core.input.distributed_dataset import Placing, Splitting
 from refdist._core.input.sharding import whole_batch
 from refdist._core.replicas import context
 from refdist._core.seam.backend import host_device
-from refdist._core.strategies import strategy
+from refdist._core.strategies import extended, strategy
 from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.one_device import OneDeviceStrategy
 from refdist._core.strategies.strategy import StrategyBase
@@ -42,10 +42,7 @@ def variables_have_the_short_name_of_their_device(plant: Plant) -> None:
 
 @fault("ONE-06")
 def a_single_replica_runs_where_its_caller_is(plant: Plant) -> None:
-    def staying(original: Any) -> Any:
-        return lambda replica, device: original(replica, HERE.get().device)
-
-    plant.wrap(context, "entered_replica", staying)
+    plant.replace(extended, "entered", lambda frame, device: entered(frame=frame, device=HERE.get().device))
 
 
 @fault("ONE-07")

@@ -86,19 +86,24 @@ def the_parts_of_a_step_are_handed_out_from_the_last(plant: Plant) -> None:
     class Step(PerReplica):
         """An element of a distributed dataset."""
 
-        def component(self, index: int) -> Any:
-            """Return the part of the replica that is as far from the end as this one is from the start."""
-            return super().component(-1 - index)
+    def wrapper(original: Callable[..., Any]) -> Any:
+        return lambda self, leaf: original(self, leaf)[:: -1 if isinstance(leaf, Step) else 1]
 
     plant.replace(distributed, "PerReplica", Step)
+    plant.wrap(Arguments, "_column", wrapper)
 
 
 @fault("RUN-10")
 def numbers_in_distributed_values_are_taken_for_constants(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        return lambda self, index: original(self, 0 if isinstance(self.values[0], int) else index)
+        def column(self: Arguments, leaf: Any) -> Any:
+            parts = original(self, leaf)
+            numbers = isinstance(leaf, DistributedValues) and isinstance(parts[0], int)
+            return [parts[0]] * len(parts) if numbers else parts
 
-    plant.wrap(DistributedValues, "component", wrapper)
+        return column
+
+    plant.wrap(Arguments, "_column", wrapper)
 
 
 @fault("RUN-11")

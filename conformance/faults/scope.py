@@ -226,6 +226,6 @@ def a_write_outside_reaches_the_first_copy_only(plant: Plant) -> None:
 def leaving_an_inner_scope_leaves_all(plant: Plant) -> None:
     def leave(self: Any, *error: Any) -> None:
         self._entered.pop()
-        context.set_frame(None)
+        HERE.set(HERE.get()._replace(frame=None))
 
     plant.replace(Scope, "__exit__", leave)

@@ -40,8 +40,13 @@ def every_copy_calls_the_initializer_itself(plant: Plant) -> None:
 def a_write_reaches_the_first_copy_only(plant: Plant) -> None:
     plant.wrap(
         OnWrite,
-        "write_alike",
-        lambda _: lambda variable, homes, verb, operation, value: variable.copies[0].write(verb, operation, value),
+        "write_all",
+        lambda _: (
+            lambda variable, verb, operation, value: [
+                variable.copies[0].write(verb, operation, value).stored,
+                *(copy.stored for copy in variable.copies[1:]),
+            ]
+        ),
     )
 
 

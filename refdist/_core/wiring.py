@@ -12,10 +12,25 @@ from refdist._core.strategies.default_strategy import default_strategy
 def install() -> None:
     """Tell them."""
     context.install_default(default_strategy)
-    jax_facts.install(lambda: importlib.import_module("refdist._core.compilers.jax_traces"))
+    jax_facts.install(_jax_traces)
     module.install_keras(_keras_objects)
+
+
+def _jax_traces() -> Any:
+    return importlib.import_module("refdist._core.compilers.jax_traces")
 
 
 def _keras_objects() -> Any:
     importlib.import_module("refdist._core.keras").keras()  # so that its variables are ours
     return importlib.import_module("refdist._core.keras.tracked")
+
+
+def loaded_when_asked_for(name: str) -> Any:
+    """What `refdist` has under names that cost something to load, or that are packages of their own."""
+    if name in ("simulator", "conformance"):  # their names are common words, so they are reached from refdist too
+        return importlib.import_module(name)
+    if name == "keras":
+        return importlib.import_module("refdist._core.keras").keras()
+    if name == "estimator":
+        return importlib.import_module("refdist.estimator")
+    raise AttributeError(f"module 'refdist' has no attribute {name!r}")

@@ -1,18 +1,10 @@
-"""`tf.distribute.coordinator`, and under its older name `tf.distribute.experimental.coordinator`."""
+"""`tf.distribute.coordinator`."""
 
 from refdist._core.coordination.coordinator import (
     ClusterCoordinator,
-    PerWorkerValues,
     RemoteValue,
     experimental_get_current_worker_index,
 )
+from refdist._core.coordination.coordinator import PerWorkerValues as PerWorkerValue
 
-PerWorkerValue = PerWorkerValues
-
-__all__ = [
-    "ClusterCoordinator",
-    "PerWorkerValue",
-    "PerWorkerValues",
-    "RemoteValue",
-    "experimental_get_current_worker_index",
-]
+__all__ = ["ClusterCoordinator", "PerWorkerValue", "RemoteValue", "experimental_get_current_worker_index"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import optree
 
-CONTAINERS = (tuple, list, dict)
+CONTAINERS: tuple[type[Any], ...] = (tuple, list, dict)
 """The kinds of nests that there are."""
 
 

@@ -13,11 +13,6 @@ from typing import Any
 os.environ.setdefault("KERAS_BACKEND", "jax")  # Keras reads it when it is imported
 
 
-def opened(name: str) -> Any:
-    """What `tf.keras` and `tf.estimator` are."""
-    return keras() if name == "keras" else importlib.import_module("refdist._core.keras.estimator")
-
-
 @functools.cache
 def keras() -> Any:
     """Load Keras, put the hooks in place, and return Keras itself."""

@@ -22,7 +22,7 @@ _PLAIN_VALUES = frozenset({bool, int, float, complex, str, bytes, type(None)})
 class Held(NamedTuple):
     """A value with several parts in one of three states, replaced as a whole: no Ctrl-C ever finds the half of a write."""
 
-    parts: Sequence[Any] | None  # each by itself
+    parts: Any  # a sequence: each by itself; None where there is only the compiled form
     compiler: "Compiler | None" = None  # who has made the compiled form
     compiled: Any = None  # all of them in the form in which the programs of that compiler take them
 
@@ -63,7 +63,7 @@ class DistributedValues:
             assert compiler is not None
             parts = tuple(compiler.lower_each(compiled, self._spec[0]))
             self._held = Held(parts, compiler, compiled)
-        return parts  # pyright: ignore[reportReturnType]
+        return parts
 
     @property
     def parts(self) -> Sequence[Any]:
@@ -78,7 +78,10 @@ class DistributedValues:
     def count(self) -> int:
         """How many components there are."""
         parts, compiler, _ = self._held
-        return len(parts) if parts is not None else compiler.count  # pyright: ignore[reportOptionalMemberAccess]
+        if parts is not None:
+            return len(parts)
+        assert compiler is not None
+        return compiler.count
 
     @property
     def spec(self) -> tuple[tuple[int, ...], Any] | None:

@@ -134,7 +134,7 @@ def devices_of(destinations: Any, replica: int = 0) -> tuple[Device, ...]:
     if isinstance(destinations, backend.tensor_type):
         return (backend.device_of(destinations),)
     if hasattr(destinations, "device") and hasattr(destinations, "assign"):
-        return (Device(destinations.device),)
+        return (Device(str(destinations.device)),)  # a variable
     if isinstance(destinations, (list, tuple)) and destinations:
         return tuple(device for name in destinations for device in devices_of(name))
     if hasattr(destinations, "__array__"):

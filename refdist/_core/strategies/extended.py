@@ -102,8 +102,9 @@ class EagerExtended(StrategyExtended):
             prepared = self._reducible(op, value)
             if not isinstance(prepared, DistributedValues):
                 return self.plan.collectives.broadcast(prepared, destinations)
-            everybodys = PerReplica(self.from_all_workers(f"reduce({op.name})", prepared.values))
-            return self.plan.collectives.reduce(op, everybodys, destinations, options)
+            if self.plan.workers > 1:
+                prepared = PerReplica(self.from_all_workers(f"reduce({op.name})", prepared.values))
+            return self.plan.collectives.reduce(op, prepared, destinations, options)
 
     @context.contained
     def batch_reduce_to(
@@ -122,7 +123,9 @@ class EagerExtended(StrategyExtended):
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
-        payloads, mine = self.from_all_workers(f"all_reduce({op.name})", payloads), len(payloads)
+        mine = len(payloads)
+        if self.plan.workers > 1:
+            payloads = self.from_all_workers(f"all_reduce({op.name})", payloads)
         if not isinstance(payloads[0], nest.CONTAINERS):
             return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
         flat = zip(*[nest.flatten(payload) for payload in payloads], strict=True)

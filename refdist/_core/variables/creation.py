@@ -47,6 +47,7 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
     # The first replica that comes here makes the variable; the others get the same one at the same place and turn.
     # No meeting is needed, so a guard such as `if not made:` works as in ordinary code.
     creations = HERE.get().creations
+    assert creations is not None  # in replicas of a run there is one
     place = (call_site(), kwargs.get("name"))
     mine = (place, id(replica))
     turn = creations.get(mine, 0)

@@ -7,7 +7,7 @@ from refdist._core.strategies.multi_worker_mirrored import (
 )
 from refdist._core.strategies.parameter_server import ParameterServerStrategy
 from refdist._core.strategies.tpu_strategy import ExperimentalTPUStrategy as TPUStrategy
-from refdist.distribute import coordinator, partitioners
+from refdist.distribute.experimental import coordinator, partitioners
 
 __all__ = [
     "CentralStorageStrategy",
