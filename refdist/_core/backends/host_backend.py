@@ -80,7 +80,7 @@ class HostBackend:
         self._devices = tuple(dict.fromkeys([*self._devices, *devices]))
 
     def compiler(self, plan: Any) -> Any:
-        return importlib.import_module("refdist._core.compilers.compiler").BatchCompiler(plan)
+        return importlib.import_module("refdist._core.compilers.batch_compiler").BatchCompiler(plan)
 
     def fold(self, tensors: Tensors) -> np.ndarray[Any, Any]:
         """Add tensors one after the other, each sum rounded to their dtype."""

@@ -92,7 +92,9 @@ class ReplicaContext:
             value = nest.map_structure(self._tensor, value)
             details = (nest.shape_of(value), *((leaf.shape, leaf.dtype) for leaf in nest.flatten(value)))
         else:
-            value = self._extended.tensor(value, self._device)
+            backend = self._extended.plan.backend
+            if not isinstance(value, backend.tensor_type) or backend.device_of(value) != self._device:
+                value = self._tensor(value)  # mostly it is a tensor of the replica's own
             details = (value.shape, value.dtype)
         return self.meet(_ALL_REDUCE[op is _SUM], details, _all_reduce, (op, options, value))
 
