@@ -217,7 +217,7 @@ class TestRefused:
     @pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint8, np.int32, np.int64])
     @pytest.mark.parametrize("synchronization", [AUTO, ON_WRITE, ON_READ])
     def test_a_mean_of_whole_numbers(self, dtype, synchronization):
-        with pytest.raises(ValueError, match="'n:0' of dtype .* has aggregation MEAN; expected a floating dtype"):
+        with pytest.raises(ValueError, match=r"'n:0' of dtype .* has aggregation MEAN; expected a floating dtype"):
             make(host(2), dtype(1), aggregation=MEAN, synchronization=synchronization, name="n")
 
     def test_an_integer_with_another_aggregation_is_made(self):
@@ -225,16 +225,16 @@ class TestRefused:
 
     @pytest.mark.parametrize("synchronization", [UNSYNCHRONIZED, "ON_READ", 3, None])
     def test_a_synchronization_that_is_none(self, synchronization):
-        with pytest.raises(ValueError, match="'w' has synchronization .*; expected AUTO, ON_WRITE or ON_READ"):
+        with pytest.raises(ValueError, match=r"'w' has synchronization .*; expected AUTO, ON_WRITE or ON_READ"):
             make(host(2), 1.0, synchronization=synchronization, name="w")
 
     @pytest.mark.parametrize("aggregation", ["SUM", 1, None, tf.distribute.ReduceOp.SUM])
     def test_an_aggregation_that_is_none(self, aggregation):
-        with pytest.raises(ValueError, match="'w' has aggregation .*; expected a member of tf.VariableAggregation"):
+        with pytest.raises(ValueError, match=r"'w' has aggregation .*; expected a member of tf.VariableAggregation"):
             make(host(2), 1.0, aggregation=aggregation, name="w")
 
     def test_a_partitioner(self):
-        with pytest.raises(ValueError, match="'w' was to be made with a partitioner .*; expected none"):
+        with pytest.raises(ValueError, match=r"'w' was to be made with a partitioner .*; expected none"):
             make(host(2), 1.0, partitioner=tf.compat.v1.fixed_size_partitioner(2), name="w")
 
         assert 1.0 == float(make(host(2), 1.0, partitioner=None).numpy())
@@ -242,9 +242,12 @@ class TestRefused:
     @pytest.mark.parametrize("made", [None, 3, "w"])
     def test_a_creator_that_returns_something_else(self, made):
         strategy = host(2)
-        with tf.variable_creator_scope(lambda following, **kwargs: made), strategy.scope():
-            with pytest.raises(TypeError, match=f"returned a {type(made).__name__}; expected a variable"):
-                tf.Variable(1.0)
+        with (
+            tf.variable_creator_scope(lambda following, **kwargs: made),
+            strategy.scope(),
+            pytest.raises(TypeError, match=f"returned a {type(made).__name__}; expected a variable"),
+        ):
+            tf.Variable(1.0)
 
 
 def test_a_strategy_of_one_device_makes_variables_there(names, any_backend):
