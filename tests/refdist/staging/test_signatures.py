@@ -83,9 +83,12 @@ class TestTracedAgain:
 
     def test_for_per_replica_values_of_another_shape_and_not_for_others(self, strategy):
         counting = Counting(lambda x: strategy.reduce("SUM", x, axis=None))
-        values = [strategy.run(lambda v=v: tf.constant(v)) for v in ([1.0], [2.0], [1.0, 2.0])]
+        one, same, longer = [strategy.run(lambda v=v: tf.constant(v)) for v in ([1.0], [2.0], [1.0, 2.0])]
 
-        assert 2 == counting.traces(*((value,) for value in values), *((value,) for value in values))
+        assert 0 < counting.traces(one)
+        assert 0 == counting.traces(same, one)
+        assert 0 < counting.traces(longer)
+        assert 0 == counting.traces(longer, same)
 
     def test_for_a_tensor_in_place_of_a_number(self, names):
         assert 2 == Counting().traces((tf.constant(1.0),), (1.0,))
@@ -146,7 +149,7 @@ class TestInReplicas:
 
         step = tf.function(lambda iterator: strategy.run(eager, args=(next(iterator),)))
         data = tf.data.Dataset.from_tensors(np.float32(1)).repeat(4)
-        iterator = iter(strategy.experimental_distribute_datasets_from_function(lambda _: data))
+        iterator = iter(strategy.distribute_datasets_from_function(lambda _: data))
         for k in (1.0, 2.0):
             state["k"] = k
             found.append(numbers(strategy, step(iterator)))
@@ -237,7 +240,7 @@ class TestInputSignature:
             return x
 
         with pytest.raises(TypeError, match=r"step\(\) got other arguments than it takes: .*'y'"):
-            tf.function(step, input_signature=[tf.TensorSpec([])])(y=1.0)
+            tf.function(step, input_signature=[tf.TensorSpec([])])(1.0, y=1.0)
 
     def test_a_nest_must_be_the_same(self, names):
         spec = {"a": tf.TensorSpec([]), "b": [tf.TensorSpec([])]}
