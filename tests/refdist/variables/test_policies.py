@@ -47,7 +47,7 @@ class TestOnWrite:
     """All copies are equal at all times."""
 
     @MODES
-    @pytest.mark.parametrize("count", [1, 3, 7])
+    @pytest.mark.parametrize("count", [1, 3])
     @pytest.mark.parametrize("aggregation", [SUM, MEAN, FIRST])
     def test_every_verb_of_the_replicas_writes_the_aggregate_to_all_copies_and_answers_with_it(
         self, names, mode, count, aggregation
@@ -109,11 +109,12 @@ class TestOnWrite:
             assert [3.0] == copies(variable)
 
     @pytest.mark.parametrize("verb", VERBS)
-    def test_the_same_number_of_all_replicas_is_refused_by_a_sum_with_both_its_readings(self, names, verb):
+    @pytest.mark.parametrize("value", [2, 2.5, True])
+    def test_the_same_number_of_all_replicas_is_refused_by_a_sum_with_both_its_readings(self, names, verb, value):
         strategy = tf.distribute.MirroredStrategy(names[:3])
         variable = make(strategy, 1.0, aggregation=SUM, name="steps")
-        with pytest.raises(ValueError, match=rf"{verb}\(\) of 'steps:0' got the number 2[\s\S]*once or 3 times"):
-            strategy.run(lambda: getattr(variable, verb)(2))
+        with pytest.raises(ValueError, match=rf"{verb}\(\) of 'steps:0' got the number {value}[\s\S]*once or 3 times"):
+            strategy.run(lambda: getattr(variable, verb)(value))
 
         assert [1.0] * 3 == copies(variable)
 
@@ -346,7 +347,7 @@ class TestUpdate:
 
 
 @MODES
-@pytest.mark.parametrize("synchronization", [AUTO, ON_WRITE, ON_READ])
+@pytest.mark.parametrize("synchronization", [AUTO, ON_READ])
 @pytest.mark.parametrize("aggregation", [SUM, MEAN, FIRST])
 def test_a_central_variable_is_written_by_all_replicas_and_read_by_each(names, mode, synchronization, aggregation):
     strategy = tf.distribute.experimental.CentralStorageStrategy(names[1:4], names[0])
