@@ -164,6 +164,16 @@ class TestInReplicas:
 
         assert [("one:0", 1.0), ("other:0", 2.0)] == [(v.name, float(v.numpy())) for v in (one, other)]
 
+    def test_names_say_which_is_which_where_replicas_make_them_in_another_order(self, strategy):
+        def body():
+            order = ["one", "other"] if replica_id() else ["other", "one"]
+            made = {name: tf.Variable(float(len(name)), name=name) for name in order}
+            return made["one"], made["other"]
+
+        one, other = strategy.run(body)
+
+        assert [("one:0", 3.0), ("other:0", 5.0)] == [(v.name, float(v.numpy())) for v in (one, other)]
+
     def test_a_merge_function_makes_one_for_all(self, strategy):
         made = strategy.run(lambda: ctx().merge_call(lambda _: tf.Variable(4.0)))
 
