@@ -370,6 +370,12 @@ class TestGathering:
         with pytest.raises(ValueError, match=r"on replica 0, float\d\d of shape .* on replica 2; expected one dtype"):
             strategy.gather(per_replica(strategy, arrays), 0)
 
+    def test_a_part_that_lacks_the_very_dimension_to_join_along_is_refused(self):
+        strategy = host(2)
+        arrays = [np.zeros((2, 3), np.float32), np.zeros(2, np.float32)]
+        with pytest.raises(ValueError, match=r"on replica 0, float32 of shape \(2,\) on replica 1; expected one dtype"):
+            strategy.gather(per_replica(strategy, arrays), 1)
+
 
 @pytest.mark.parametrize("make", [tf.distribute.NcclAllReduce, tf.distribute.HierarchicalCopyAllReduce])
 @pytest.mark.parametrize("packs", [0, 1, 64])
