@@ -1,5 +1,6 @@
 """Reducing along axes of each component too: every example counts once, in the dtype of the pages, in every mode."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -154,8 +155,19 @@ def test_the_default_strategy_reduces_along_an_axis_without_replicas(op):
     assert ([3, 7] if op == "SUM" else [1.5, 3.5]) == result.tolist()
 
 
-def test_many_halves_do_not_lose_their_sum():
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_many_narrow_numbers_do_not_lose_their_sum(dtype):
     strategy = host(2)
-    value = per_replica(strategy, [np.full(3000, 1, np.float16)] * 2)
+    value = per_replica(strategy, [np.full(512, 1, dtype)] * 2)
 
-    assert 6000.0 == float(strategy.reduce("SUM", value, axis=0))
+    assert (1024.0, dtype) == (
+        float(strategy.reduce("SUM", value, axis=0)),
+        strategy.reduce("SUM", value, axis=0).dtype,
+    )
+
+
+def test_a_mean_of_large_halves_does_not_overflow_on_its_way():
+    strategy = host(2)
+    value = per_replica(strategy, [np.full(4, 60000, np.float16)] * 2)
+
+    assert 60000.0 == pytest.approx(float(strategy.reduce("MEAN", value, axis=0)), rel=1e-3)
