@@ -11,6 +11,7 @@ from tests.refdist import staged_programs
 from tests.refdist.staged_programs import ctx
 
 names = staged_programs.names  # a fixture
+ARRAYS = np.float32([1, 2]), np.float32([3, 4])
 
 
 def number():
@@ -31,6 +32,14 @@ def a_number_is_equal_on_some(x):
 
 def only_arrays_differ(x):
     return x + np.arange(2, dtype=np.float32) * number()
+
+
+def arrays_are_equal_on_some(x):
+    return x + np.arange(2, dtype=np.float32) * (number() % 2)
+
+
+def arrays_are_the_same_on_some(x):
+    return x + ARRAYS[number() % 2]
 
 
 def a_number_is_the_result(x):
@@ -125,6 +134,8 @@ BODIES = [
     only_numbers_differ,
     a_number_is_equal_on_some,
     only_arrays_differ,
+    arrays_are_equal_on_some,
+    arrays_are_the_same_on_some,
     a_number_is_the_result,
     other_steps_without_meetings,
     other_steps_before_a_meeting,

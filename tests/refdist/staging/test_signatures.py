@@ -97,6 +97,12 @@ class TestTracedAgain:
         assert 1 == Counting().traces((np.float32(1),), (np.float32(2),), (tf.constant(3.0),))
 
 
+def ones(strategy):
+    """The number 1 for each replica, again and again: what comes from data is taken in Python, so that each run is a program."""
+    data = tf.data.Dataset.from_tensors(np.float32(1)).repeat()
+    return iter(strategy.distribute_datasets_from_function(lambda _: data))
+
+
 class TestInReplicas:
     """The function given to run is part of the kind: its code, and what it closes over."""
 
@@ -104,10 +110,10 @@ class TestInReplicas:
         calls = []
 
         @tf.function
-        def step(x):
-            return [strategy.run(make(index, calls), args=(x,)) for index in range(times)]
+        def step(iterator):
+            return [strategy.run(make(index, calls), args=(next(iterator),)) for index in range(times)]
 
-        results = step(tf.constant(1.0))
+        results = step(ones(strategy))
         return [numbers(strategy, result) for result in results], len(calls)
 
     def test_functions_that_close_over_other_numbers_are_others(self, strategy):
@@ -116,14 +122,25 @@ class TestInReplicas:
 
         assert ([[0.0] * 2, [1.0] * 2, [2.0] * 2], 6) == self.traced(strategy, make)
 
-    def test_partials_with_other_arguments_are_others(self, strategy):
-        def scaled(factor, x, *, plus):
-            return x * factor + plus
-
+    def test_the_same_function_made_anew_is_the_same(self, strategy):
         def make(index, calls):
-            return functools.partial(scaled, index, plus=10.0 * index)
+            return lambda x: (calls.append(1), x * 2.0)[1]
 
-        assert [[0.0] * 2, [11.0] * 2, [22.0] * 2] == self.traced(strategy, make)[0]
+        assert ([[2.0] * 2] * 3, 2) == self.traced(strategy, make)
+
+    def test_partials_with_other_arguments_by_place_are_others(self, strategy):
+        def scaled(factor, x):
+            return x * factor
+
+        assert [[0.0] * 2, [1.0] * 2, [2.0] * 2] == self.traced(strategy, lambda i, _: functools.partial(scaled, i))[0]
+
+    def test_partials_with_other_arguments_by_name_are_others(self, strategy):
+        def added(x, *, plus):
+            return x + plus
+
+        assert [[1.0] * 2, [2.0] * 2, [3.0] * 2] == self.traced(
+            strategy, lambda i, _: functools.partial(added, plus=i)
+        )[0]
 
     def test_methods_of_other_objects_are_others(self, strategy):
         class Scaling:
@@ -137,9 +154,13 @@ class TestInReplicas:
 
     def test_defaults_are_part_of_a_function(self, strategy):
         def make(index, calls):
-            return lambda x, factor=index, *, plus=index: x * factor + plus
+            return lambda x, factor=index: x * factor
 
-        assert [[0.0] * 2, [2.0] * 2, [4.0] * 2] == self.traced(strategy, make)[0]
+        def make_by_name(index, calls):
+            return lambda x, *, plus=index: x + plus
+
+        assert [[0.0] * 2, [1.0] * 2, [2.0] * 2] == self.traced(strategy, make)[0]
+        assert [[1.0] * 2, [2.0] * 2, [3.0] * 2] == self.traced(strategy, make_by_name)[0]
 
     def test_containers_that_a_function_refers_to_are_looked_into(self, strategy):
         state, found = {"k": 1.0}, []
@@ -147,9 +168,7 @@ class TestInReplicas:
         def eager(x):
             return x * state["k"]
 
-        step = tf.function(lambda iterator: strategy.run(eager, args=(next(iterator),)))
-        data = tf.data.Dataset.from_tensors(np.float32(1)).repeat(4)
-        iterator = iter(strategy.distribute_datasets_from_function(lambda _: data))
+        step, iterator = tf.function(lambda iterator: strategy.run(eager, args=(next(iterator),))), ones(strategy)
         for k in (1.0, 2.0):
             state["k"] = k
             found.append(numbers(strategy, step(iterator)))
