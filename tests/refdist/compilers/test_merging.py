@@ -30,6 +30,10 @@ def a_number_is_equal_on_some(x):
     return x * min(number(), 1)
 
 
+def a_number_differs_on_the_last(x):
+    return x * max(number(), 1) + 2.0
+
+
 def only_arrays_differ(x):
     return x + np.arange(2, dtype=np.float32) * number()
 
@@ -133,6 +137,7 @@ def nested_results(x):
 BODIES = [
     only_numbers_differ,
     a_number_is_equal_on_some,
+    a_number_differs_on_the_last,
     only_arrays_differ,
     arrays_are_equal_on_some,
     arrays_are_the_same_on_some,

@@ -172,3 +172,13 @@ def test_a_loop_that_ends_on_one_replica_alone_ends_on_all():
     value = strategy.run(lambda: tf.constant(1.0) * number())
 
     assert [-1.0, 16.0] == [float(part) for part in strategy.run(tf.function(body), args=(value,)).values]
+
+
+def test_what_the_first_replica_says_is_written_in_a_program_that_is_written_out():
+    strategy = strategy_of(3)
+    with strategy.scope():
+        variable = tf.Variable(np.zeros((2, 3), np.float32), aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+    strategy.run(tf.function(lambda x: variable.assign(x @ WEIGHTS)), args=(rows(strategy),))
+
+    for copy in variable.values:
+        np.testing.assert_allclose(np.ones((2, 3)) @ WEIGHTS, copy.numpy(), rtol=2e-4, atol=1e-5)

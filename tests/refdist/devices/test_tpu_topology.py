@@ -173,3 +173,22 @@ def test_a_ring_with_a_stride_is_refused():
             num_replicas=2,
             device_order_mode=DeviceOrderMode.RING,
         )
+
+
+@pytest.mark.parametrize(
+    ("replicas", "expected"),
+    [
+        (2, [[0, 0, 0, 0], [0, 0, 0, 1]]),
+        (4, [[0, 0, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0], [1, 0, 0, 1]]),
+    ],
+)
+def test_a_few_replicas_share_a_chip_first_and_then_lie_along_the_axes(replicas, expected):
+    assignment = DeviceAssignment.build(whole_mesh((2, 2, 2, 2), hosts=2), num_replicas=replicas)
+
+    assert expected == assignment.core_assignment[:, 0].tolist()
+
+
+def test_the_tightest_axis_is_filled_first():
+    assignment = DeviceAssignment.build(whole_mesh((4, 1, 2, 1), hosts=1), num_replicas=4)
+
+    assert [[0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [1, 0, 1, 0]] == assignment.core_assignment[:, 0].tolist()
