@@ -54,6 +54,7 @@ def test_an_element_of_just_the_size_that_is_asked_for_fits():
     assert [[[1, 2]]] == plain(lists([2]).padded_batch(1, padded_shapes=[2]))
     fixed = Dataset.from_tensor_slices(np.ones((1, 2)))
     assert [[[1.0, 1.0]]] == plain(fixed.padded_batch(1, padded_shapes=[2]))
+    assert (None, 2) == fixed.padded_batch(1, padded_shapes=[2]).element_spec.shape
 
 
 def test_an_element_longer_than_what_is_asked_for_is_refused():
@@ -61,6 +62,11 @@ def test_an_element_longer_than_what_is_asked_for_is_refused():
         plain(lists([3]).padded_batch(1, padded_shapes=[2]))
     with pytest.raises(ValueError, match=r"element of shape \(3,\); expected at most \(2,\)"):
         plain(Dataset.from_tensor_slices(np.ones((1, 3))).padded_batch(1, padded_shapes=[2]))
+
+
+def test_a_shape_smaller_than_what_is_known_of_the_elements_has_no_spec():
+    with pytest.raises(ValueError, match="expected at least its sizes"):
+        Dataset.from_tensor_slices(np.ones((1, 3))).padded_batch(1, padded_shapes=[2]).element_spec  # noqa: B018
 
 
 @pytest.mark.parametrize("shapes", [[], [1, 2], 2.5])
