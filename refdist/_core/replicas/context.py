@@ -35,7 +35,7 @@ class ReplicaContext:
         self._extended = strategy.extended
         self._replica_id = replica_id_in_sync_group
         plan = self._extended.plan
-        self.local_index = replica_id_in_sync_group - plan.first_replica  # among those of this worker
+        self.local_index: int = replica_id_in_sync_group - plan.first_replica  # among those of this worker
         self._alone, self._device = len(plan.devices) == 1, plan.devices[self.local_index]
 
     @property

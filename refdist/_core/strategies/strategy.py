@@ -11,7 +11,7 @@ from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.options import InputContext, InputOptions, RunOptions, ValueContext
-from refdist._core.base.where import HERE, Frame, Where
+from refdist._core.base.where import HERE, Frame, Where, where_of
 from refdist._core.clusters.workers import together
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import Dealing, DistributedDataset, Placing, Share, Splitting, stage_of
@@ -235,7 +235,7 @@ class Scope:
             around = () if frame is None else frame.creators
             new = Frame(strategy, None, (*around, strategy.extended.create_variable))
         depth, device = len(self._entered), strategy.extended.plan.scope_device or before.device
-        inside = tuple.__new__(Where, (new, device, *before[2:]))  # as _replace(), which takes three times as long
+        inside = where_of((new, device, *before[2:]))  # as _replace(), which takes three times as long
         try:
             self._entered.append((inside, before))
             HERE.set(inside)

@@ -204,7 +204,9 @@ def _count(partitioner: PartitionFunction, shape: tuple[int, ...], dtype: Any) -
 
 
 def _takes_parts(initial: Any) -> bool:
-    parameters = inspect.signature(initial).parameters if callable(initial) else {}
+    if not callable(initial):
+        return False
+    parameters = inspect.signature(initial).parameters
     every = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
     return every or {"partition_shape", "partition_offset"} <= parameters.keys()
 
