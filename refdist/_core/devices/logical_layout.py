@@ -61,7 +61,8 @@ class LaidOut(Tensor):
     @property
     def layout(self) -> Layout | None:
         """How the tensor lies; None where another device scope has brought it to one device."""
-        return self._layout
+        # Asked of the shape again: numpy transposes a tensor only after it has been made.
+        return None if self._layout is None else self._layout.after(self.shape)
 
 
 def lay_out(tensor: Tensor, devices: Sequence[Device], partition: Sequence[int] | None) -> Tensor:

@@ -213,16 +213,22 @@ def require_same(waiting: dict[int, Meeting], count: int, name: Callable[[int], 
     places: dict[str, list[int]] = {}
     for index in range(count):
         meeting = waiting.get(index)
-        place = (
-            "returned" if meeting is None else f"waiting in {meeting.kind}{_detail(meeting)} at {where(meeting.site)}"
-        )
-        places.setdefault(place, []).append(index)
+        places.setdefault(_place(meeting), []).append(index)
+    if len(places) == 1:  # calls in one line, which only their columns tell apart
+        places = {}
+        for index, meeting in waiting.items():
+            column = meeting.site[0].column + 1 if meeting.site else 0
+            places.setdefault(f"{_place(meeting)}, column {column}", []).append(index)
     table = "\n".join(f"  {_span(indices, name, noun)}: {place}" for place, indices in places.items())
     raise MeetingError(
         f"The {count} {noun}s do not meet:\n{table}\n"
         f"Expected all of them to come to the same call, from the same line, with the same operator, shapes and dtypes. "
         f"Make the call on every {noun}, in the same order; give a neutral value where one has nothing to add."
     )
+
+
+def _place(meeting: Meeting | None) -> str:
+    return "returned" if meeting is None else f"waiting in {meeting.kind}{_detail(meeting)} at {where(meeting.site)}"
 
 
 def _detail(meeting: Meeting) -> str:

@@ -144,3 +144,10 @@ def test_any_partition_of_all_cores_makes_up_the_whole(partition):
     for place, piece in zip(np.ndindex(*partition), parts, strict=True):
         blocks[place] = piece
     np.testing.assert_array_equal(array, np.block(blocks.tolist()))
+
+
+@pytest.mark.parametrize("turn", [lambda x: x.T, np.transpose, lambda x: x.swapaxes(0, 1)])
+def test_a_tensor_that_is_turned_loses_nothing(strategy, turn):
+    pieces = lying(strategy, lambda: turn(strategy.experimental_split_to_logical_devices(WHOLE, [1, 4])))
+
+    assert [(core, WHOLE.T.tolist()) for core in CORES] == pieces

@@ -287,3 +287,21 @@ def test_a_body_that_goes_on_after_the_first_unwindings_comes_to_its_end():
         strategy.run(body)
 
     assert [0] == ended
+
+
+def test_two_calls_in_one_line_are_told_apart_by_their_columns():
+    tf.use("simulator", gpus=2)
+    strategy = tf.distribute.MirroredStrategy()
+
+    def step():
+        replica = tf.distribute.get_replica_context()
+        first = replica.replica_id_in_sync_group == 0
+        one = tf.constant(1.0)
+        return replica.all_reduce("sum", one) if first else replica.all_reduce("sum", one)  # noqa: RUF034
+
+    with pytest.raises(tf.errors.MeetingError) as caught:
+        strategy.run(step)
+
+    rows = [line for line in str(caught.value).splitlines() if "waiting in" in line]
+    assert 2 == len(rows)
+    assert 2 == len({row.rpartition("column ")[2] for row in rows})

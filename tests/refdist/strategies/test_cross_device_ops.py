@@ -381,3 +381,31 @@ class TestGathering:
 @pytest.mark.parametrize("packs", [0, 1, 64])
 def test_a_number_of_packs_is_any_count(make, packs):
     assert packs == make(num_packs=packs).num_packs == make(packs).num_packs
+
+
+class Negative(tf.distribute.CrossDeviceOps):
+    """Combines a batch of values in a way of its own, and single ones as usual."""
+
+    def batch_reduce_implementation(self, reduce_op, value_destination_pairs, options):
+        return [self.broadcast(-sum(v.values[1:], v.values[0]), to) for v, to in value_destination_pairs]
+
+
+@pytest.mark.parametrize("mode", [lambda body: body, tf.function], ids=["eager", "function"])
+def test_a_batch_is_combined_as_a_user_has_written_in_and_outside_of_functions(mode):
+    strategy = host(2, Negative())
+    one, two = strategy.run(mode(lambda: ctx().all_reduce("sum", [tf.constant(1.0), tf.constant(2.0)])))
+
+    assert ([-2.0, -2.0], [-4.0, -4.0]) == (numbers(strategy, one), numbers(strategy, two))
+
+
+@pytest.mark.parametrize("mode", [lambda body: body, tf.function], ids=["eager", "function"])
+def test_batch_reduce_to_combines_as_a_user_has_written_in_and_outside_of_functions(mode):
+    strategy = host(2, Negative())
+    values = strategy.run(lambda: tf.constant(1.0))
+
+    @mode
+    def reduced(values):
+        with strategy.scope():
+            return strategy.extended.batch_reduce_to("sum", [(values, "GPU:0"), (values, "GPU:1")])
+
+    assert [-2.0, -2.0] == [float(one) for one in reduced(values)]
