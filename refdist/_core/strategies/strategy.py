@@ -12,7 +12,7 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.options import InputContext, InputOptions, RunOptions, ValueContext
 from refdist._core.base.where import HERE, Frame, Where
-from refdist._core.clusters.workers import together
+from refdist._core.clusters.workers import workers_run_together
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import Dealing, DistributedDataset, Placing, Share, Splitting, stage_of
 from refdist._core.replicas import context
@@ -128,7 +128,7 @@ class StrategyBase:
 
     def _anyone(self, goes_on: bool) -> bool:
         """Ask whether any worker has another step; one that runs alone has nobody to ask."""
-        if not together():
+        if not workers_run_together():
             return goes_on
         return any(self._extended.from_all_workers("the next step of a distributed dataset", [goes_on]))
 

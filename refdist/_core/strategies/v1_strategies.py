@@ -8,8 +8,8 @@ from typing import Any
 from refdist._core.base.enums import InputReplicationMode, ReduceOp
 from refdist._core.base.options import InputContext
 from refdist._core.base.where import HERE
+from refdist._core.clusters.resolvers import ClusterResolver, TFConfigClusterResolver
 from refdist._core.clusters.tpu_system import TPUClusterResolver
-from refdist._core.clusters.workers import ClusterResolver, TFConfigClusterResolver
 from refdist._core.devices.tpu_topology import DeviceAssignment
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import DistributedDataset, Placing, Splitting, stage_of
