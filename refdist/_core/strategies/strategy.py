@@ -209,7 +209,7 @@ class Strategy(StrategyBase):
         return logical.replicate(self.extended, tensor)
 
     def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Any) -> Any:
-        """InputWorker operations on a tensor among the logical devices of the replica; for TPUStrategy only.
+        """Share operations on a tensor among the logical devices of the replica; for TPUStrategy only.
 
         It is cut along each dimension into so many pieces: [1, 2, 4, 1] makes eight, for eight logical devices.
         """
