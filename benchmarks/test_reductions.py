@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from simulator import folding
+from simulator.collective_values import value_on
 from simulator.schedules import ALGORITHMS, schedule_of
-from simulator.values import value_on
 
 GOALS = {"float32": {2: 0.85, 8: 0.90}, "float16": {}, "bfloat16": {}}
 USUAL_GOAL = {"float32": 0.85, "float16": 0.50, "bfloat16": 0.50}

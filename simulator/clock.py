@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from simulator.prediction import arrivals, in_step, soonest
+from simulator.prediction import IN_SWITCH, arrivals, predict_all_reduce, round_by_round, soonest
 from simulator.recording import record
 from simulator.schedules import Schedule
 from simulator.steps import Step, time_text
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 P = ParamSpec("P")
 R = TypeVar("R")
 _MOST_STEPS = 1000  # that are remembered
-_KNOWN = 256  # how many durations are kept
+_MOST_DURATIONS = 256  # that are kept
 _MOST_MESSAGES = 4_000_000  # of an exchange that is played one by one; they take seconds
 
 
@@ -46,14 +46,14 @@ class Clock:
         self.computing = np.zeros(cluster.device_count)  # seconds spent
         self.communicating = np.zeros(cluster.device_count)
         self.waiting = np.zeros(cluster.device_count)
-        self.overlapping = 0  # how many blocks there are in which devices go on computing while they communicate
+        self.overlapping = 0  # how many blocks are open in which devices go on computing while they communicate
         self._free = np.zeros(cluster.device_count)  # when the last exchange of each device is over
         self.lock = threading.RLock()  # several threads may run programs on one cluster
         self.recordings: list[list[Trace]] = []  # of those who ask for it
         self.steps: deque[Step] = deque(maxlen=_MOST_STEPS)
         self._steps_taken = 0
         self._running = np.zeros(cluster.device_count, np.int64)  # how many steps each device is in
-        self._known: dict[tuple[Schedule, bytes, float], Array] = {}
+        self._kept_durations: dict[tuple[Schedule, bytes, float], Array] = {}
         self._chosen: dict[tuple[tuple[int, ...], float], str] = {}
         self._bandwidth, self._latencies = cluster.bandwidth(), cluster.latencies()
 
@@ -79,7 +79,7 @@ class Clock:
 
     @contextmanager
     def step(self, devices: Sequence[int]) -> Generator[None]:
-        """Take what devices do in a block for one step; one that fails is none."""
+        """Count what devices do in a block as one step, unless the block fails."""
         chosen = np.asarray(devices)
         with self.lock:
             # What several threads run at once on a device is all counted, but the spans of it would not nest.
@@ -124,20 +124,20 @@ class Clock:
         return self._chosen[key]
 
     def host_size(self, devices: Sequence[int]) -> int:
-        """How many of the devices share a host, where that is the same on each; else they are taken for one host."""
+        """How many of the devices each host has; where hosts have different numbers, all devices count as those of one."""
         hosts = np.asarray(devices) // self.cluster.host_size
         size = int(np.argmax(hosts != hosts[0])) or hosts.size
         if hosts.size % size:
             return hosts.size
         grouped = hosts.reshape(-1, size)
-        alike = bool((grouped == grouped[:, :1]).all()) and np.unique(grouped[:, 0]).size == len(grouped)
-        return size if alike else hosts.size
+        even = bool((grouped == grouped[:, :1]).all()) and np.unique(grouped[:, 0]).size == len(grouped)
+        return size if even else hosts.size
 
     @_alone
     def collective(
         self, schedule: Schedule, devices: Sequence[int], payload_bytes: float, ready: Array | None = None
     ) -> Array:
-        """Let devices exchange messages; each begins when it is there, and goes on when its own have arrived.
+        """Let devices exchange messages: each begins when it comes, and goes on when its own messages have arrived.
 
         Args:
             ready: when each of them has what it sends, where that is not now; only for exchanges in the background.
@@ -147,10 +147,10 @@ class Clock:
         if schedule.transfers == 1:
             done = np.full(chosen.size, begin.max() + self._message(schedule, chosen, payload_bytes))
         elif np.all(begin == begin[0]):
-            done = begin + self._in_step(schedule, chosen, payload_bytes)
+            done = begin + self._durations(schedule, chosen, payload_bytes)
         elif schedule.transfers > _MOST_MESSAGES:
-            # As if all began with the last: who is late ends no sooner, and nobody ends later.
-            done = begin.max() + self._in_step(schedule, chosen, payload_bytes)
+            # As if all began with the last one: nobody ends later than that, and the last one no sooner.
+            done = begin.max() + self._durations(schedule, chosen, payload_bytes)
         else:
             done = arrivals(self.cluster, schedule, payload_bytes, chosen, begin)[1]
         if self.recordings:
@@ -161,8 +161,9 @@ class Clock:
         return self._exchanged(chosen, begin, done)
 
     @_alone
-    def together(self, devices: Sequence[int], seconds: float, name: str, ready: Array | None = None) -> Array:
-        """Let devices wait for the last of them, and then take the same time."""
+    def in_switch(self, devices: Sequence[int], payload_bytes: float, ready: Array | None = None) -> Array:
+        """Let the switch add up what devices send, beginning when the last of them is there; all are done at once."""
+        seconds = predict_all_reduce(self.cluster, payload_bytes, IN_SWITCH).seconds
         chosen = np.asarray(devices)
         begin = self._begin(chosen, ready)
         latest = float(begin.max())
@@ -172,7 +173,7 @@ class Clock:
             waits = [
                 Span(track, "wait", start, latest, "wait") for track, start in zip(tracks, begin.tolist(), strict=True)
             ]
-            spans = [Span(track, name, latest, latest + seconds, "collective") for track in tracks]
+            spans = [Span(track, IN_SWITCH, latest, latest + seconds, "collective") for track in tracks]
             self._record(Trace((*(one for one in waits if one.start_seconds < latest), *spans)))
         return self._exchanged(chosen, begin, np.full(chosen.size, latest + seconds))
 
@@ -201,7 +202,7 @@ class Clock:
 
     def _exchanged(self, chosen: Array, begin: Array, done: Array) -> Array:
         _require_end(float(done.max()))
-        # Who is there first waits for the last; the rest of the time is the exchange itself.
+        # A device that is there early waits for the last one; the rest of the time is the exchange itself.
         there = np.minimum(np.maximum(float(begin.max()), begin), done)
         self.communicating[chosen] += done - there
         self._free[chosen] = done
@@ -211,28 +212,28 @@ class Clock:
         return done
 
     def _message(self, schedule: Schedule, chosen: Array, size_bytes: float) -> float:
-        """How long a schedule of one message takes, which has all links of its way for itself."""
+        """How long a schedule of one message takes, which shares no link of its route."""
         only = schedule.rounds[0]
-        way = self.cluster.routing.ways(chosen[only.source], chosen[only.target])
-        links, passes = np.unique(way.links, return_counts=True)
-        with np.errstate(over="ignore"):  # who asks refuses what is too large
+        route = self.cluster.routing.routes(chosen[only.source], chosen[only.target])
+        links, passes = np.unique(route.links, return_counts=True)
+        with np.errstate(over="ignore"):  # the caller refuses what is too large
             slowest = (passes / self._bandwidth[links]).max(initial=0.0)
             return float((passes * self._latencies[links]).sum() + size_bytes * slowest)
 
-    def _in_step(self, schedule: Schedule, chosen: Array, payload_bytes: float) -> Array:
-        """How long each device takes where all begin at once; a training loop asks for the same again and again."""
+    def _durations(self, schedule: Schedule, chosen: Array, payload_bytes: float) -> Array:
+        """How long each device takes if all begin at once; kept, because a training loop asks for the same again and again."""
         key = (schedule, chosen.tobytes(), payload_bytes)
-        if key not in self._known:
-            if len(self._known) >= _KNOWN:
-                self._known.clear()
-            found = in_step(self.cluster, schedule, payload_bytes, 0, chosen)
+        if key not in self._kept_durations:
+            if len(self._kept_durations) >= _MOST_DURATIONS:
+                self._kept_durations.clear()
+            found = round_by_round(self.cluster, schedule, payload_bytes, 0, chosen)
             start = np.zeros(chosen.size)
-            self._known[key] = (
+            self._kept_durations[key] = (
                 arrivals(self.cluster, schedule, payload_bytes, chosen, start)[1]
                 if found is None
                 else start + found.seconds
             )
-        return self._known[key]
+        return self._kept_durations[key]
 
     def _exchange_names(self) -> Sequence[str]:
         # What happens in the background has a track of its own beside the device's.

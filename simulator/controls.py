@@ -9,33 +9,34 @@ import numpy as np
 from refdist._core.backends.choosing import current
 from refdist._core.base.where import HERE
 from refdist._core.replicas.context import backend as backend_here
-from simulator.backend import SimulatorBackend
-from simulator.clock import Clock
+from simulator.cluster_backend import ClusterBackend
 from simulator.ledger import Ledger
 from simulator.recording import joined
+from simulator.simulator_backend import SimulatorBackend
 from simulator.steps import Step, report_of
 from simulator.traces import Trace
 
 
 def memory_report() -> str:
     """What each device of the cluster holds now, and held at most, as text."""
-    backend, _ = _with_clock("memory_report()")
-    if backend.memory is None:
+    memory = _cluster_backend("memory_report()").memory
+    if memory is None:
         raise RuntimeError(
             "memory_report() was asked of a cluster whose devices have memory without end; expected a DeviceKind with "
             "memory_bytes. Use one of simulator.presets, or give the cluster a kind."
         )
-    return backend.memory.report()
+    return memory.report()
 
 
-def _with_clock(what: str) -> tuple[SimulatorBackend, Clock]:
+def _cluster_backend(what: str) -> ClusterBackend:
+    """The backend of the cluster that the code is on, or an error that says what needs one."""
     backend = backend_here()
-    if not isinstance(backend, SimulatorBackend) or backend.clock is None:
+    if not isinstance(backend, ClusterBackend):
         raise RuntimeError(
             f"{what} was asked of the backend {backend.name!r} without a cluster; expected a simulator that keeps time. Choose it "
             f'with refdist.use("simulator", cluster=simulator.Cluster.star(...)).'
         )
-    return backend, backend.clock
+    return backend
 
 
 def now() -> float:
@@ -51,7 +52,7 @@ def now() -> float:
     ...     round(now() * 1e3, 3)
     4.006
     """
-    return _with_clock("now()")[1].now()
+    return _cluster_backend("now()").clock.now()
 
 
 def busy(seconds: float, name: str = "busy") -> None:
@@ -59,7 +60,7 @@ def busy(seconds: float, name: str = "busy") -> None:
     number = seconds.item() if isinstance(seconds, np.number) else seconds
     if not (isinstance(number, (int, float)) and 0 <= number <= sys.float_info.max):
         raise ValueError(f"busy() got {seconds!r}; expected a number of seconds of at least 0. Give the time it takes.")
-    backend, _ = _with_clock("busy()")
+    backend = _cluster_backend("busy()")
     device = HERE.get().device
     if device is None:
         raise RuntimeError(
@@ -76,12 +77,12 @@ def busy(seconds: float, name: str = "busy") -> None:
 
 def report() -> str:
     """How long each device has computed, communicated and waited so far, as text."""
-    return _with_clock("report()")[1].report()
+    return _cluster_backend("report()").clock.report()
 
 
 def steps() -> tuple[Step, ...]:
     """The last steps, up to a thousand: each is one run of a function on the replicas, eager or compiled."""
-    return tuple(_with_clock("steps()")[1].steps)
+    return tuple(_cluster_backend("steps()").clock.steps)
 
 
 def step_report() -> str:
@@ -104,7 +105,8 @@ def overlap() -> Generator[None]:
     ...     round(now() * 1e3, 3)
     1.0
     """
-    backend, clock = _with_clock("overlap()")
+    backend = _cluster_backend("overlap()")
+    clock = backend.clock
     # Replicas take turns, so that a block of one ends while those of others go on.
     clock.overlapping += 1
     try:
@@ -144,7 +146,7 @@ def trace() -> Generator[Recording]:
     >>> recording.trace()
     <Trace of 16 spans and 4 arrows on 6 tracks>
     """
-    _, clock = _with_clock("trace()")
+    clock = _cluster_backend("trace()").clock
     recording = Recording()
     clock.recordings.append(recording.parts)
     try:

@@ -1,39 +1,40 @@
+# pyright: basic, reportCallIssue=false, reportPrivateImportUsage=false
 """The event loop over messages: numba loops over plain arrays.
 
-A message waits until both of its devices have come to the step in which they exchange it, then for its latency; from
+A message waits until both of its devices have come to the round in which they exchange it, then for its latency; from
 then on it flows, and messages that share a link share its bandwidth fairly (max-min), each by the weight of its route. A
-device goes on to its next step when all messages of the present one have arrived. Times are float64 seconds; events of
+device goes on to its next round when all messages of the present one have arrived. Times are float64 seconds; events of
 one time are taken together, so that their order in memory does not matter.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-import numba  # pyright: ignore[reportMissingTypeStubs]
+import numba
 import numpy as np
 
-from simulator.traffic import Near, Own, Progress, Routes, Sent, Slots, Users
+from simulator.traffic import Near, Own, Progress, RouteTable, Sent, Slots, Users
 
 _TIE = 1.0 + 1e-12  # shares of bandwidth that differ by less are taken as equal
 
 
 def _part(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a part of the loop, which Python never calls and which allocates nothing."""
-    # Without wrappers it compiles sooner; to count the references to arrays would take seven times as long.
-    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)(function)  # pyright: ignore
+    # It compiles sooner without wrappers; counting references to arrays would take seven times as long.
+    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)(function)
 
 
-@numba.njit(cache=True)  # pyright: ignore
+@numba.njit(cache=True)
 def play(
     source: Any,  # of each message; see Sent
     target: Any,
     size: Any,
     route: Any,
     own: Any,  # of each device; see Own
-    own_step: Any,
+    own_round: Any,
     own_start: Any,
-    repeat: Any,  # of each step: how often it happens
-    route_start: Any,  # of each route; see Routes
+    repeat: Any,  # of each round: how often it happens
+    route_start: Any,  # of each route; see RouteTable
     route_links: Any,
     latency: Any,
     weight: Any,
@@ -44,12 +45,12 @@ def play(
     last: Any,  # out: when it had arrived
 ) -> Any:
     """When each device is done, how many messages arrived, and how many never will."""
-    # Plain arrays come in, as numba cannot read what it has kept for tuples whose class has since been renamed.
-    sent, routes = Sent(source, target, size, route), Routes(route_start, route_links, latency, weight)
-    return _play(sent, Own(own, own_step, own_start, repeat), routes, bandwidth, begin, most, first, last)
+    # Plain arrays come in, because numba cannot read its cache once the class of a tuple has been renamed.
+    sent, routes = Sent(source, target, size, route), RouteTable(route_start, route_links, latency, weight)
+    return _play(sent, Own(own, own_round, own_start, repeat), routes, bandwidth, begin, most, first, last)
 
 
-@numba.njit  # pyright: ignore
+@numba.njit
 def _play(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: int, first: Any, last: Any) -> Any:
     devices = begin.size
     progress, slots, users, near = _nothing_yet(sent, own, routes, bandwidth, begin, most)
@@ -60,14 +61,14 @@ def _play(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: in
         if cursor < devices:
             now = min(now, begin[order[cursor]])
         if not now < np.inf:
-            break  # nothing is left, or what is left takes longer than a number can say
+            break  # nothing is left, or what is left takes longer than a float can hold
         turn += 1
         while cursor < devices and begin[order[cursor]] == now:
             if progress.at[order[cursor]] < own.start[order[cursor] + 1]:
                 progress.coming[comers] = order[cursor]
                 comers += 1
             cursor += 1
-        # Everything that happens now: arrivals, ends of latencies, and the steps that these let begin.
+        # Everything that happens now: arrivals, ends of latencies, and the rounds that these let begin.
         while True:
             while events > 0 and slots.due[slots.heap[0]] == now:
                 slot = slots.heap[0]
@@ -98,7 +99,7 @@ def _play(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: in
     return progress.done, arrivals, events
 
 
-@numba.njit  # pyright: ignore
+@numba.njit
 def _nothing_yet(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: int) -> Any:
     """Everything as it is before the first message."""
     devices, links = begin.size, bandwidth.size
@@ -123,15 +124,15 @@ def _nothing_yet(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, m
 def _enter(
     progress: Any, own: Any, sent: Any, latency: Any, slots: Any, device: int, now: float, events: int, first: Any
 ) -> int:
-    """Let a device enter its next step; what its partners wait for is sent."""
+    """Let a device enter its next round; what its partners wait for is sent."""
     at = progress.at[device]
-    step = own.step[at]
-    while at < own.start[device + 1] and own.step[at] == step:
+    number = own.round[at]
+    while at < own.start[device + 1] and own.round[at] == number:
         message = own.message[at]
         progress.pending[device] += 1
         progress.met[message] += 1
         if progress.met[message] == 2:
-            progress.met[message] = 0  # until the step happens again
+            progress.met[message] = 0  # until the round happens again
             slot = slots.free[slots.free.size - events - 1]
             slots.message[slot] = message
             slots.left[slot] = sent.size[message]
@@ -143,14 +144,14 @@ def _enter(
                 first[message] = now
         at += 1
     progress.times[device] += 1
-    if progress.times[device] == own.repeat[step]:
+    if progress.times[device] == own.repeat[number]:
         progress.at[device], progress.times[device] = at, 0
     return events
 
 
 @_part
 def _arrive(progress: Any, own: Any, sent: Any, message: int, now: float, comers: int) -> int:
-    """Let both devices of a message know that it has arrived, and come to their next step where it was the last."""
+    """Let both devices of a message know that it has arrived, and come to their next round where it was the last."""
     for device in (sent.source[message], sent.target[message]):
         progress.pending[device] -= 1
         if progress.pending[device] == 0:
@@ -355,11 +356,11 @@ def _sink(heap: Any, place: Any, times: Any, at: Any, count: int) -> None:
     place[slot] = at
 
 
-@numba.njit(cache=True)  # pyright: ignore
-def by_device(source: Any, target: Any, step: Any, devices: int) -> Any:
+@numba.njit(cache=True)
+def by_device(source: Any, target: Any, number: Any, devices: int) -> Any:
     """Say which messages each device has, in the order in which they are given, and how many can be under way at once.
 
-    The first are three arrays: messages, their steps, and where those of each device begin.
+    The first are three arrays: messages, their rounds, and where those of each device begin.
     """
     start = np.zeros(devices + 1, np.int64)
     for k in range(source.size):
@@ -369,34 +370,19 @@ def by_device(source: Any, target: Any, step: Any, devices: int) -> Any:
         start[d + 1] += start[d]
     at = start[:-1].copy()
     own = np.empty(2 * source.size, np.int32)
-    steps = np.empty(2 * source.size, np.int32)
+    rounds = np.empty(2 * source.size, np.int32)
     for k in range(source.size):
         own[at[source[k]]] = k
-        steps[at[source[k]]] = step[k]
+        rounds[at[source[k]]] = number[k]
         at[source[k]] += 1
         own[at[target[k]]] = k
-        steps[at[target[k]]] = step[k]
+        rounds[at[target[k]]] = number[k]
         at[target[k]] += 1
     most = 0
     for d in range(devices):
         width, largest = 0, 0
         for i in range(start[d], start[d + 1]):
-            width = width + 1 if i > start[d] and steps[i] == steps[i - 1] else 1
+            width = width + 1 if i > start[d] and rounds[i] == rounds[i - 1] else 1
             largest = max(largest, width)
         most += largest
-    return own, steps, start, most
-
-
-@numba.njit(cache=True)  # pyright: ignore
-def relay(ready: Any, following: Any, before: Any, latency: Any, flowing: Any, repeat: int) -> None:
-    """Let each device send to the one that follows, again and again, over links that no two messages share.
-
-    The times are the bits of the loop above: a message begins when both of its devices are ready, waits for its latency, and
-    flows.
-    """
-    arrived = np.empty_like(ready)
-    for _ in range(repeat):
-        for d in range(ready.size):
-            arrived[d] = (max(ready[d], ready[following[d]]) + latency[d]) + flowing[d]
-        for d in range(ready.size):
-            ready[d] = max(arrived[d], arrived[before[d]])
+    return own, rounds, start, most

@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 Op = Literal["sum", "min", "max"]
 
 _UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
-# Which kernel folds which dtype, and from how many bytes in all arrays together it is faster than numpy; see benchmarks/.
+# Which kernel folds which dtype, and from how many bytes on, in all arrays together, it is faster than numpy; see benchmarks/.
 _WIDE_BYTES, _NARROW_BYTES = 1 << 21, 1 << 18
 _KERNELS = {
     **{
@@ -47,7 +47,7 @@ def fold(arrays: Sequence[Array], *, op: Op = "sum") -> Array:
 def fold_into(total: Array, arrays: Sequence[Array], *, op: Op = "sum") -> None:
     """Fold arrays as `fold` does, into a contiguous array that shares no memory with them.
 
-    To write into the same total again is faster, because the pages of a new one are first cleared by the system.
+    Writing into the same total again is faster, because the system clears the pages of a new one first.
 
     >>> total = np.empty(2)
     >>> fold_into(total, [np.ones(2), np.ones(2)])
@@ -77,9 +77,9 @@ def _ufunc(op: Op) -> np.ufunc:
 
 
 def _is_plain(array: Array, total: Array) -> bool:
-    # A kernel sees addresses only, so whatever is not just like the total is left to numpy.
-    alike = array.shape == total.shape and array.dtype == total.dtype
-    return alike and array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned
+    # A kernel sees only addresses, so an array with another layout than the total is left to numpy.
+    same = array.shape == total.shape and array.dtype == total.dtype
+    return same and array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned
 
 
 def _fold_scalars(arrays: Sequence[Array], ufunc: np.ufunc) -> Array:

@@ -24,7 +24,7 @@ _SIGN, _QUIET_NAN = np.uint32(0x80000000), np.uint32(0x7FC00000)
 _INFINITE_FLOAT16, _INFINITE_BFLOAT16 = np.uint16(0x7C00), np.uint16(0x7F80)
 
 
-# The kernels are written out, because numba keeps on disk only what stands at the level of a module.
+# The kernels are written out, because numba caches on disk only functions at the top level of a module.
 @numba.njit(parallel=True, cache=True)
 def fold_sum(total: Any, addresses: Any) -> None:
     block = BLOCK_BYTES // total.itemsize

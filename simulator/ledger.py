@@ -1,4 +1,4 @@
-"""Who got which sample: a record that diagnoses lost and repeated data."""
+"""Who got which sample: a record that shows which were lost or repeated."""
 
 import dataclasses
 from collections.abc import Iterator

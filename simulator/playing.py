@@ -3,7 +3,7 @@
 
 A chunk meets only the same chunk of other devices, so every piece of a chunk is played by itself, from the first round to
 the last, in the cache. First the messages that matter are found, from the last round backwards: those that bring something to
-a device whose value is needed. Then these become a program of additions over places: the arrays of the devices, and slots for
+a device whose value is needed. Then these become a list of additions over places: the arrays of the devices, and slots for
 what is added up between them. A slot is free again when nobody needs it.
 """
 
@@ -31,7 +31,7 @@ REPEAT, SHIFT, WIDTH, ADDS = range(4)  # the columns of the table of rounds
 
 
 @numba.njit(cache=True, nogil=True)
-def program(
+def additions_for(
     rounds: Any,  # of each round: its repetitions, shift, width, and whether it adds
     begin: Any,  # of each round and chunk: where the messages begin whose first chunk it is
     source: Any,  # of each message
@@ -105,8 +105,8 @@ def _needed(
         for repetition in range(rounds[r, REPEAT] - 1, -1, -1):
             turn += 1
             hits = 0
-            for step in range(rounds[r, WIDTH]):
-                base = (chunk - rounds[r, SHIFT] * repetition - step) % chunks
+            for offset in range(rounds[r, WIDTH]):
+                base = (chunk - rounds[r, SHIFT] * repetition - offset) % chunks
                 for message in range(begin[r, base], begin[r, base + 1]):
                     if wanted[target[message]]:
                         # In the order in which they stand, whichever chunk they begin with.
@@ -132,36 +132,36 @@ def _needed(
     return group, sent, got, adds, drops, count
 
 
-# The loops are written out, because numba keeps on disk only what stands at the level of a module.
+# The loops are written out, because numba caches on disk only functions at the top level of a module.
 @numba.njit(cache=True, nogil=True)
-def play_sum(total: Any, addresses: Any, slots: Any, steps: Any, begin: int, end: int) -> None:
-    _sum_piece(total, addresses, slots, steps, begin, end)
-
-
-@numba.njit(cache=True, nogil=True)
-def play_min(total: Any, addresses: Any, slots: Any, steps: Any, begin: int, end: int) -> None:
-    _min_piece(total, addresses, slots, steps, begin, end)
+def play_sum(total: Any, addresses: Any, slots: Any, additions: Any, begin: int, end: int) -> None:
+    _sum_piece(total, addresses, slots, additions, begin, end)
 
 
 @numba.njit(cache=True, nogil=True)
-def play_max(total: Any, addresses: Any, slots: Any, steps: Any, begin: int, end: int) -> None:
-    _max_piece(total, addresses, slots, steps, begin, end)
+def play_min(total: Any, addresses: Any, slots: Any, additions: Any, begin: int, end: int) -> None:
+    _min_piece(total, addresses, slots, additions, begin, end)
 
 
 @numba.njit(cache=True, nogil=True)
-def play_sum_float16(total: Any, addresses: Any, slots: Any, steps: Any, begin: int, end: int) -> None:
-    _sum_float16_piece(total, addresses, slots, steps, begin, end)
+def play_max(total: Any, addresses: Any, slots: Any, additions: Any, begin: int, end: int) -> None:
+    _max_piece(total, addresses, slots, additions, begin, end)
 
 
 @numba.njit(cache=True, nogil=True)
-def play_sum_bfloat16(total: Any, addresses: Any, slots: Any, steps: Any, begin: int, end: int) -> None:
-    _sum_bfloat16_piece(total, addresses, slots, steps, begin, end)
+def play_sum_float16(total: Any, addresses: Any, slots: Any, additions: Any, begin: int, end: int) -> None:
+    _sum_float16_piece(total, addresses, slots, additions, begin, end)
 
 
 @numba.njit(cache=True, nogil=True)
-def play_table(total: Any, addresses: Any, slots: Any, steps: Any, begin: int, end: int, table: Any) -> None:
+def play_sum_bfloat16(total: Any, addresses: Any, slots: Any, additions: Any, begin: int, end: int) -> None:
+    _sum_bfloat16_piece(total, addresses, slots, additions, begin, end)
+
+
+@numba.njit(cache=True, nogil=True)
+def play_table(total: Any, addresses: Any, slots: Any, additions: Any, begin: int, end: int, table: Any) -> None:
     """Numbers of one byte have so few pairs that all results are known beforehand."""
-    into, first, second, result, _ = steps
+    into, first, second, result, _ = additions
     size = end - begin
     for i in range(into.size):
         target = _place(total, addresses, slots, into[i], begin, size)
@@ -175,8 +175,8 @@ def play_table(total: Any, addresses: Any, slots: Any, steps: Any, begin: int, e
 def _player(name: str, widen: Jitted, combine: Jitted, narrow: Jitted) -> Any:
     """Make the loop that plays one piece of a chunk, from element `begin` to `end`."""
 
-    def play_piece(total: Any, addresses: Any, slots: Any, steps: Any, begin: int, end: int) -> None:
-        into, first, second, result, _ = steps
+    def play_piece(total: Any, addresses: Any, slots: Any, additions: Any, begin: int, end: int) -> None:
+        into, first, second, result, _ = additions
         size = end - begin
         for i in range(into.size):
             target = _place(total, addresses, slots, into[i], begin, size)

@@ -18,7 +18,7 @@ from simulator.topology import Cluster
 
 Array = np.ndarray[Any, Any]
 IN_SWITCH = "in_switch"
-_UNWARNED = np.errstate(over="ignore", divide="ignore")  # what is too large for a number is refused in the end
+_UNWARNED = np.errstate(over="ignore", divide="ignore")  # what is too large for a float is refused at the end
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Prediction:
     link_bytes: Array = dataclasses.field(repr=False)
 
     def __post_init__(self) -> None:
-        self.link_bytes.flags.writeable = False  # as all of it
+        self.link_bytes.flags.writeable = False  # like the other fields
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Prediction) and self._key() == other._key()
@@ -85,12 +85,12 @@ def predict_all_reduce(
 def soonest(
     cluster: Cluster, payload_bytes: float, devices: Array, host_size: int, envelope_bytes: float = 0
 ) -> Prediction:
-    """The algorithm by which devices add up so many bytes soonest, among those whose messages can be played."""
+    """Predict the algorithm by which devices add up so many bytes soonest, among those that are not too large to play."""
     found: list[Prediction] = []
     refused: list[TooLarge] = []
     for name in ALGORITHMS:
         if name == "halving_linear" and devices.size > 256:
-            continue  # takes long to play, and is never the fastest of so many
+            continue  # takes long to play, and is never the fastest between so many devices
         try:
             schedule = ALGORITHMS[name](devices.size, host_size)
             found.append(played(cluster, schedule, payload_bytes, envelope_bytes, devices))
@@ -103,7 +103,7 @@ def soonest(
 
 @_UNWARNED
 def in_switch(cluster: Cluster, payload_bytes: float, envelope_bytes: float = 0) -> Prediction:
-    """All send to the switch, which adds what passes through it and sends the sum back while it still comes in."""
+    """All send to the switch, which adds up what arrives and sends the sum back while the rest is still arriving."""
     one_host = isinstance(cluster.routing, Hosts) and cluster.routing.hosts == 1
     if not one_host and not (isinstance(cluster.routing, Star) and cluster.routing.shared < 0):
         raise ValueError(
@@ -123,12 +123,12 @@ def in_switch(cluster: Cluster, payload_bytes: float, envelope_bytes: float = 0)
 def played(
     cluster: Cluster, schedule: Schedule, payload_bytes: float, envelope_bytes: float = 0, devices: Array | None = None
 ) -> Prediction:
-    """Play a schedule on the clock: round by round where all devices stay in step, else message by message.
+    """Play a schedule on the clock: round by round where all devices end each round together, else message by message.
 
     Args:
-        devices: which devices of the cluster take part, where these are not all.
+        devices: which devices of the cluster take part, if not all.
     """
-    quick = in_step(cluster, schedule, payload_bytes, envelope_bytes, devices)
+    quick = round_by_round(cluster, schedule, payload_bytes, envelope_bytes, devices)
     if quick is not None:
         return quick
     everybody = np.arange(schedule.devices) if devices is None else devices
@@ -136,7 +136,7 @@ def played(
 
 
 def predicted(name: str, payload_bytes: float, seconds: float, transfers: int, carried: Array) -> Prediction:
-    """A prediction, where it is one: a time that no number can say is refused."""
+    """A prediction; one that no float can hold is refused."""
     if not (math.isfinite(seconds) and np.isfinite(carried).all()):
         raise OverflowError(
             f"{name} of {payload_bytes:g} bytes would take or carry more than {sys.float_info.max:g} seconds or bytes; expected "
@@ -146,10 +146,10 @@ def predicted(name: str, payload_bytes: float, seconds: float, transfers: int, c
 
 
 @_UNWARNED
-def in_step(
+def round_by_round(
     cluster: Cluster, schedule: Schedule, payload_bytes: float, envelope_bytes: float, devices: Array | None = None
 ) -> Prediction | None:
-    """Play each round once, where all devices take part in it and end it together; None where they do not."""
+    """Play each round once, however often it repeats; None unless all devices take part in each and end it together."""
     everybody = np.arange(schedule.devices) if devices is None else devices
     start = np.zeros(schedule.devices)
     now, carried, transfers = 0.0, np.zeros(cluster.link_count), 0
@@ -214,13 +214,13 @@ def one_by_one(
 
 @dataclasses.dataclass(frozen=True)
 class Messages:
-    """Messages as arrays: who, to whom, how much, and in which step; and how often each step happens, if not once."""
+    """Messages as arrays: from whom, to whom, how many bytes, and in which round; joined rounds have one number."""
 
     source: Array
     target: Array
     size: Array
-    step: Array
-    repeat: Array | None = None
+    round: Array
+    repeat: Array | None = None  # how often each round happens; None where that is once
 
 
 def moved(messages: Messages, devices: Array | None) -> Messages:
@@ -236,15 +236,15 @@ def messages_of(schedule: Schedule, rounds: Sequence[Round], payload_bytes: floa
     if not rounds:
         return Messages(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0, np.int32))
     counts = [one.source.size for one in rounds]
-    steps = np.cumsum([not one.joined for one in rounds], dtype=np.int32) - np.int32(1)
-    repeat = np.ones(steps[-1] + 1, np.int64)
-    np.maximum.at(repeat, steps, [one.repeat for one in rounds])
-    assert all(repeat[step] == one.repeat for step, one in zip(steps, rounds, strict=True)), (
-        "repeats with one that does not"
+    numbers = np.cumsum([not one.joined for one in rounds], dtype=np.int32) - np.int32(1)
+    repeat = np.ones(numbers[-1] + 1, np.int64)
+    np.maximum.at(repeat, numbers, [one.repeat for one in rounds])
+    assert all(repeat[number] == one.repeat for number, one in zip(numbers, rounds, strict=True)), (
+        "a round that repeats is joined with one that does not"
     )
     sizes = [schedule.message_bytes(one, payload_bytes, envelope_bytes) for one in rounds]
     source, target = (np.concatenate([getattr(one, end) for one in rounds]) for end in ("source", "target"))
-    return Messages(source, target, np.repeat(sizes, counts), np.repeat(steps, counts), repeat)
+    return Messages(source, target, np.repeat(sizes, counts), np.repeat(numbers, counts), repeat)
 
 
 def run_messages(
@@ -254,19 +254,19 @@ def run_messages(
     flows = _flows()
     devices = cluster.device_count
     pairs, pair = np.unique(messages.source.astype(np.int64) * devices + messages.target, return_inverse=True)
-    ways = cluster.routing.ways(pairs // devices, pairs % devices)
+    routes = cluster.routing.routes(pairs // devices, pairs % devices)
     bandwidth = cluster.bandwidth()
-    narrow = ways.narrowed(bandwidth)
-    own, own_step, own_start, most = flows.by_device(messages.source, messages.target, messages.step, devices)
+    narrow = routes.narrowed(bandwidth)
+    own, own_round, own_start, most = flows.by_device(messages.source, messages.target, messages.round, devices)
     if most * narrow.hops.max(initial=1) > MOST_LINKS:
         raise TooLarge(
             f"{most:,} messages were to be under way at once over up to {narrow.hops.max():,} links each; expected at most "
             f"{MOST_LINKS:,} links in all. Use an algorithm whose messages go to neighbours, such as 'ring', or fewer devices."
         )
-    repeat = np.ones(messages.step.max(initial=0) + 1, np.int64) if messages.repeat is None else messages.repeat
-    latency = cluster.latency_of(ways)
+    repeat = np.ones(messages.round.max(initial=0) + 1, np.int64) if messages.repeat is None else messages.repeat
+    latency = cluster.latency_of(routes)
     done, count, left = flows.play(
-        messages.source, messages.target, messages.size, pair, own, own_step, own_start, repeat, narrow.start, narrow.links,
+        messages.source, messages.target, messages.size, pair, own, own_round, own_start, repeat, narrow.start, narrow.links,
         latency, cluster.weights(latency), bandwidth, begin, max(most, 1), first, last,
     )  # fmt: skip
     if left:
@@ -274,9 +274,9 @@ def run_messages(
             f"A message of {messages.size.max():g} bytes would arrive after more than {sys.float_info.max:g} seconds; expected a "
             f"time that a float can hold. Give fewer bytes, or links with less latency and more bandwidth."
         )
-    sent = np.bincount(pair, messages.size * repeat[messages.step], minlength=pairs.size)
-    carried = np.bincount(ways.links, sent[ways.way], minlength=bandwidth.size)
-    return done, carried.astype(np.float64), count  # numpy counts nothing in ints
+    sent = np.bincount(pair, messages.size * repeat[messages.round], minlength=pairs.size)
+    carried = np.bincount(routes.links, sent[routes.route], minlength=bandwidth.size)
+    return done, carried.astype(np.float64), count  # where nothing is counted, numpy returns ints
 
 
 @functools.cache

@@ -46,17 +46,17 @@ def trace_all_reduce(cluster: Cluster, payload_bytes: float, algorithm: str, env
 
 
 def _in_switch(cluster: Cluster, predicted: Prediction, payload_bytes: float) -> Trace:
-    """All devices and links at once; there are no arrows, as no device sends to another one."""
+    """All devices and links at once; there are no arrows, because no device sends to another one."""
     end, latencies = predicted.seconds, cluster.latencies()
     about = (("algorithm", IN_SWITCH), ("bytes", float(payload_bytes)))
     devices = [Span(name, "all-reduce", 0.0, end, "collective", about) for name in _names(cluster)]
     used = np.flatnonzero(predicted.link_bytes).tolist()
-    way = float(latencies[used[0]] + latencies[used[-1]]) if used else 0.0  # one link up, and one down
+    latency = float(latencies[used[0]] + latencies[used[-1]]) if used else 0.0  # one link up, and one down
     links = [
         Span(
             f"link {cluster.link_name(link)}",
             IN_SWITCH,
-            way,
+            latency,
             end,
             "collective",
             (("bytes", predicted.link_bytes[link]),),
@@ -80,10 +80,10 @@ def record(
     """Play a schedule, and write down what each device and each link does.
 
     Args:
-        devices: which devices of the cluster take part, where these are not all.
-        begin: when each of these begins, in seconds; all at 0 where nothing is said.
-        done: when each of these is done, where somebody has added that up in another order.
-        names: what each device of the cluster is called, where not by its kind and number.
+        devices: which devices of the cluster take part, if not all.
+        begin: when each of these begins, in seconds; by default all begin at 0.
+        done: when each of these is done, if the caller has computed these times in another way.
+        names: what each device of the cluster is called; by default its kind and number.
     """
     everybody = np.arange(schedule.devices) if devices is None else devices
     ready = np.zeros(cluster.device_count)
@@ -100,7 +100,7 @@ def record(
     np.maximum.at(ends, messages.source, last)
     np.maximum.at(ends, messages.target, last)
     if done is not None:
-        # The last digits may differ, and spans of one track must not.
+        # The last digits may differ, and then spans of one track would overlap.
         ends[everybody] = done
         last = np.minimum(last, np.minimum(ends[messages.source], ends[messages.target]))
         first = np.minimum(first, last)
@@ -126,11 +126,11 @@ class _Played:
 
     def device_spans(self) -> Iterator[Span]:
         """The spans of each device, in the order of time."""
-        source, target, step = self.messages.source, self.messages.target, self.messages.step
+        source, target, number = self.messages.source, self.messages.target, self.messages.round
         own: dict[int, dict[int, list[int]]] = {}  # of each device, its messages in each round
         for message in range(source.size):
             for device in (int(source[message]), int(target[message])):
-                own.setdefault(device, {}).setdefault(int(step[message]), []).append(message)
+                own.setdefault(device, {}).setdefault(int(number[message]), []).append(message)
         for device, rounds in sorted(own.items()):
             about = (("algorithm", self.algorithm), ("bytes", float(self.payload_bytes)))
             now = float(self.begin[device])
@@ -142,7 +142,7 @@ class _Played:
     def _round(self, device: int, number: int, messages: list[int], now: float) -> Iterator[Span]:
         """Exchange the messages of a round, and wait wherever none of them is under way."""
         track = self.names[device]
-        for start, end, group in _together(messages, self.first, self.last):
+        for start, end, group in _overlapping(messages, self.first, self.last):
             if start > now:
                 other = int(self.messages.source[group[0]]) + int(self.messages.target[group[0]]) - device
                 yield Span(track, "wait", now, start, "wait", (("for", self.names[other]), ("round", number + 1)))
@@ -154,17 +154,17 @@ class _Played:
 
     def link_spans(self) -> Iterator[Span]:
         """The spans of each link that is used: messages flow through it, at once where they share it."""
-        ways, bandwidth = (
-            self.cluster.routing.ways(self.messages.source, self.messages.target),
+        routes, bandwidth = (
+            self.cluster.routing.routes(self.messages.source, self.messages.target),
             self.cluster.bandwidth(),
         )
-        # The latency of the whole way passes first; then a message flows through all of its links at once.
-        flowing = np.minimum(self.first + self.cluster.latency_of(ways), self.last)
+        # The latency of the whole route passes first; then a message flows through all of its links at once.
+        flowing = np.minimum(self.first + self.cluster.latency_of(routes), self.last)
         users: dict[int, list[int]] = {}
-        for message, link in zip(ways.way.tolist(), ways.links.tolist(), strict=True):
+        for message, link in zip(routes.route.tolist(), routes.links.tolist(), strict=True):
             users.setdefault(link, []).append(message)
         for link, messages in sorted(users.items()):
-            for start, end, group in _together(messages, flowing, self.last):
+            for start, end, group in _overlapping(messages, flowing, self.last):
                 carried = sum(float(self.messages.size[message]) for message in group)
                 used = carried / (end - start) / float(bandwidth[link]) if end > start else 0.0
                 name = self.name(group[0]) if len(group) == 1 else f"{len(group)} messages"
@@ -181,12 +181,12 @@ class _Played:
 
     @property
     def kind(self) -> str:
-        """What the algorithm is one of."""
+        """The kind of collective that the algorithm is."""
         return "all-reduce" if self.algorithm in ALGORITHMS else self.algorithm.replace("_", "-")
 
     def name(self, message: int) -> str:
-        """The algorithm and the round, the first of which is 1."""
-        return f"{self.algorithm} {int(self.messages.step[message]) + 1}"
+        """The algorithm and the round, counted from 1."""
+        return f"{self.algorithm} {int(self.messages.round[message]) + 1}"
 
 
 def joined(parts: Sequence[Trace]) -> Trace:
@@ -196,22 +196,22 @@ def joined(parts: Sequence[Trace]) -> Trace:
     for span in spans:
         if span.track.startswith("link "):
             links.setdefault(span.track, []).append(span)
-    shared = {track: list(_apart(own)) for track, own in links.items()}
+    shared = {track: list(_joined_where_they_overlap(own)) for track, own in links.items()}
     own = (span for span in spans if span.track not in links)
     arrows = tuple(arrow for part in parts for arrow in part.arrows)
     return Trace((*own, *(span for track in shared.values() for span in track)), arrows)
 
 
-def _apart(spans: Sequence[Span]) -> Iterator[Span]:
-    """Spans of a link, those that overlap made one."""
+def _joined_where_they_overlap(spans: Sequence[Span]) -> Iterator[Span]:
+    """Spans of a link, with those that overlap joined into one."""
     first, last = (np.array([getattr(span, name) for span in spans]) for name in ("start_seconds", "end_seconds"))
-    for start, end, group in _together(list(range(len(spans))), first, last):
+    for start, end, group in _overlapping(list(range(len(spans))), first, last):
         if len(group) == 1:
             yield spans[group[0]]
             continue
         details = [dict(spans[one].details) for one in group]
         count, carried = (sum(float(one[name]) for one in details) for name in ("messages", "bytes"))
-        # Each says how much of the bandwidth it had while it was there.
+        # Each span says how much of the bandwidth it had while it lasted.
         used = sum(
             float(one["share of bandwidth"]) * float(last[at] - first[at])
             for at, one in zip(group, details, strict=True)
@@ -225,14 +225,14 @@ def _apart(spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _names(cluster: Cluster) -> Sequence[str]:
-    """What devices are called: by names of their own, or by their kind and number."""
+    """The names of devices: their own, or else their kind and number."""
     if isinstance(cluster.routing, Explicit):
         return cluster.routing.devices
     return [f"{cluster.kind.name} {number}" for number in range(cluster.device_count)]
 
 
-def _together(messages: list[int], first: Array, last: Array) -> Iterator[tuple[float, float, list[int]]]:
-    """Groups of messages that are under way at once, in the order of time, with their begin and end."""
+def _overlapping(messages: list[int], first: Array, last: Array) -> Iterator[tuple[float, float, list[int]]]:
+    """Groups of messages that are under way at once, in the order of time, each with its beginning and end."""
     group: list[int] = []
     start = end = 0.0
     for message in sorted(messages, key=lambda one: (float(first[one]), float(last[one]), one)):

@@ -1,7 +1,7 @@
-"""Rings on links that nobody shares: each device sends to the one that follows, again and again, and waits for nobody else.
+"""Rings on links that nobody shares: each device sends to the next one, again and again, and waits only for its neighbours.
 
-Then a message takes the same time whenever it is sent, so that whole rounds are played at once; and devices whose messages, and
-whose neighbours' messages, are alike all around have the same times, so that one is played for all of them.
+A message then takes the same time whenever it is sent, so whole rounds are played at once. Devices whose messages, and whose
+neighbours' messages all around the ring, are the same form a group and have the same times, so one is played for all of them.
 """
 
 import functools
@@ -27,18 +27,18 @@ def relayed(
     following = _following(schedule)
     if following is None:
         return None
-    ways = cluster.routing.ways(devices, devices[following])
-    if np.bincount(ways.links, minlength=1).max() > 1:
+    routes = cluster.routing.routes(devices, devices[following])
+    if np.bincount(routes.links, minlength=1).max() > 1:
         return None
-    latency, bandwidth = cluster.latency_of(ways), cluster.bandwidth()
+    latency, bandwidth = cluster.latency_of(routes), cluster.bandwidth()
     weight = cluster.weights(latency)
     share = np.full(weight.size, np.inf)
-    np.minimum.at(share, ways.way, bandwidth[ways.links] / weight[ways.way])
+    np.minimum.at(share, routes.route, bandwidth[routes.links] / weight[routes.route])
     rate = share * weight
     before = np.argsort(following)
     turns = sum(one.repeat for one in schedule.rounds)
-    alike = _alike(_numbered(begin, latency, rate), following)
-    chosen = np.unique(alike, return_index=True)[1]  # one of those that are alike
+    group = _groups(_numbered(begin, latency, rate), following)
+    chosen = np.unique(group, return_index=True)[1]  # one device of each group
     if chosen.size * turns > MOST_RELAYS:
         raise TooLarge(
             f"{schedule.name} between {schedule.devices:,} devices has {schedule.transfers:,} messages, and links or devices that "
@@ -48,14 +48,16 @@ def relayed(
     ready, carried = begin[chosen], np.zeros(cluster.link_count)
     for one in schedule.rounds:
         size = schedule.message_bytes(one, payload_bytes, envelope_bytes)
-        carried[ways.links] += size * one.repeat
+        carried[routes.links] += size * one.repeat
         flowing = size / rate[chosen] if size > 0 else np.zeros(chosen.size)
-        _flows().relay(ready, alike[following[chosen]], alike[before[chosen]], latency[chosen], flowing, one.repeat)
-    return ready[alike], carried
+        _relay_loop().relay(
+            ready, group[following[chosen]], group[before[chosen]], latency[chosen], flowing, one.repeat
+        )
+    return ready[group], carried
 
 
 def _following(schedule: Schedule) -> Array | None:
-    """To whom each device sends, where each sends to one and hears of one, in all rounds the same."""
+    """The device that each device sends to; None unless each sends to one and hears from one, the same in all rounds."""
     if not schedule.rounds:
         return None
     first, *others = schedule.rounds
@@ -68,16 +70,16 @@ def _following(schedule: Schedule) -> Array | None:
     return first.target[np.argsort(first.source)].astype(np.int64)
 
 
-def _alike(kinds: Array, following: Array) -> Array:
-    """Number devices so that those of one number see the same kinds follow, all around the ring.
+def _groups(kinds: Array, following: Array) -> Array:
+    """Give the same number to devices that see the same kinds of devices follow, all around the ring.
 
-    Who sees the same ahead sees the same behind too, because that comes ahead again.
+    Devices that see the same ahead see the same behind too, because the ring closes.
     """
     reach = following
     while True:
         finer = _numbered(kinds, kinds[reach])  # twice as far ahead as before
         if finer.max() == kinds.max():
-            return kinds  # to look further tells nobody apart
+            return kinds  # looking further ahead tells no more devices apart
         kinds, reach = finer, reach[reach]
 
 
@@ -91,5 +93,6 @@ def _numbered(*columns: Array) -> Array:
 
 
 @functools.cache
-def _flows() -> Any:
-    return importlib.import_module("simulator.flows")
+def _relay_loop() -> Any:
+    # Numba takes half a second to load, so it is loaded by the first ring.
+    return importlib.import_module("simulator.relay_loop")

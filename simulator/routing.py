@@ -1,4 +1,4 @@
-"""Which links messages take, through networks of several kinds. Nothing is kept: a way is found when somebody asks for it."""
+"""Which links messages take through networks of several kinds. Nothing is kept: a route is found when it is asked for."""
 
 import dataclasses
 import functools
@@ -14,39 +14,39 @@ from simulator.limits import MOST_LINKS, TooLarge
 Array = np.ndarray[Any, Any]
 
 
-class Ways(NamedTuple):
-    """The numbers of the links of several ways, one way after the other, and where each begins."""
+class Routes(NamedTuple):
+    """Several routes, one after the other, as the numbers of their links."""
 
-    start: Array  # one more than there are ways
+    start: Array  # where each route begins, and where the last one ends
     links: Array
 
     @property
     def hops(self) -> Array:
-        """How many links each way has."""
+        """How many links each route has."""
         return np.diff(self.start)
 
     @property
-    def way(self) -> Array:
-        """Of each link, to which way it belongs."""
+    def route(self) -> Array:
+        """Of each link, which route it belongs to."""
         return np.repeat(np.arange(self.start.size - 1), self.hops)
 
-    def narrowed(self, bandwidth: Array) -> "Ways":
-        """The ways without links that never hold a message up, as one that all their messages take too has no more bandwidth.
+    def narrowed(self, bandwidth: Array) -> "Routes":
+        """The routes without links that never hold a message up, because all their messages also take a link no wider.
 
-        Only the next link of each is looked at, and the one before it: so a line of links becomes its narrowest ones.
+        Only the links just before and just after each one are looked at, so a line of links becomes its narrowest ones.
         """
         narrow, before = self, -1
         while narrow.links.size != before:
             before = narrow.links.size
-            for step in (1, -1):
-                narrow = narrow._kept(~narrow._implied(step, bandwidth)[narrow.links])
+            for offset in (1, -1):
+                narrow = narrow._kept(~narrow._implied(offset, bandwidth)[narrow.links])
         return narrow
 
-    def _implied(self, step: int, bandwidth: Array) -> Array:
-        """Of each link, whether the one so many further on is always the same, and has no more bandwidth."""
-        at = np.arange(self.links.size) + step
+    def _implied(self, offset: int, bandwidth: Array) -> Array:
+        """Say of each link whether the link at an offset along the route is always the same one, and no wider."""
+        at = np.arange(self.links.size) + offset
         inside = (at >= 0) & (at < self.links.size)
-        inside[inside] = self.way[at[inside]] == self.way[inside]
+        inside[inside] = self.route[at[inside]] == self.route[inside]
         beside = np.full(self.links.size, -1)
         beside[inside] = self.links[at[inside]]
         least, greatest = np.full(bandwidth.size, bandwidth.size), np.full(bandwidth.size, -1)
@@ -56,26 +56,26 @@ class Ways(NamedTuple):
         same[same] = bandwidth[least[same]] <= bandwidth[same]
         return same
 
-    def _kept(self, which: Array) -> "Ways":
-        return Ways(_starts(np.bincount(self.way[which], minlength=self.hops.size)), self.links[which])
+    def _kept(self, which: Array) -> "Routes":
+        return Routes(_starts(np.bincount(self.route[which], minlength=self.hops.size)), self.links[which])
 
 
 class Routing(Protocol):
     """Says which links messages take."""
 
-    def ways(self, source: Array, target: Array) -> Ways:
+    def routes(self, source: Array, target: Array) -> Routes:
         """The links from each source to its target."""
         ...
 
 
 @dataclasses.dataclass(frozen=True)
 class Star:
-    """Up one's own link, down the other's; and over a shared one, where there is such."""
+    """Up the sender's own link and down the receiver's, and over a shared link if there is one."""
 
     devices: int
     shared: int = -1
 
-    def ways(self, source: Array, target: Array) -> Ways:
+    def routes(self, source: Array, target: Array) -> Routes:
         return _of_columns(source, self.devices + target, np.full_like(source, self.shared))
 
 
@@ -87,7 +87,7 @@ class FatTree:
     devices_per_leaf: int
     up_links: int
 
-    def ways(self, source: Array, target: Array) -> Ways:
+    def routes(self, source: Array, target: Array) -> Routes:
         devices = self.leaves * self.devices_per_leaf
         from_leaf, to_leaf = source // self.devices_per_leaf, target // self.devices_per_leaf
         spine = target % self.up_links
@@ -105,7 +105,7 @@ class Hosts:
     hosts: int
     devices_per_host: int
 
-    def ways(self, source: Array, target: Array) -> Ways:
+    def routes(self, source: Array, target: Array) -> Routes:
         devices = self.hosts * self.devices_per_host
         out, into = source // self.devices_per_host, target // self.devices_per_host
         stays = out == into
@@ -118,12 +118,12 @@ class Hosts:
 class Torus:
     """One dimension after the other, the last first, the shorter way around, as in SimGrid's own torus.
 
-    Where both ways are as long a message goes forward, but back from the middle.
+    Where both ways around are equally long, a message goes forward, except that it goes back from the middle.
     """
 
     shape: tuple[int, ...]
 
-    def ways(self, source: Array, target: Array) -> Ways:
+    def routes(self, source: Array, target: Array) -> Routes:
         sizes = np.array(self.shape[::-1])
         strides = np.concatenate([[1], np.cumprod(sizes[:-1])])
         # Of each pair of devices and dimension, the last dimension first: the places along it, and how far and which way to go.
@@ -132,7 +132,7 @@ class Torus:
         forward = np.where(here == sizes // 2, 2 * ahead < sizes, 2 * ahead <= sizes)
         hops = np.where(forward, ahead, sizes - ahead)
         start = _starts(hops.sum(axis=1))
-        # A message has come to its end in the dimensions that it has taken, and is still at its begin in the others.
+        # In the dimensions that it has taken a message is at its end, and in the others still at its beginning.
         moved = np.cumsum((there - here) * strides, axis=1)
         begin = np.asarray(source)[:, None] + np.concatenate([np.zeros_like(moved[:, :1]), moved[:, :-1]], axis=1)
         leg = np.repeat(np.arange(hops.size), hops.ravel())
@@ -143,15 +143,15 @@ class Torus:
         )
         number = begin.ravel()[leg] + ((place + np.where(on, hop, -hop)) % size - place) * stride
         dimension = len(self.shape) - 1 - leg % len(self.shape)
-        return Ways(start, math.prod(self.shape) * (2 * dimension + np.where(on, 0, 1)) + number)
+        return Routes(start, math.prod(self.shape) * (2 * dimension + np.where(on, 0, 1)) + number)
 
 
 @dataclasses.dataclass(frozen=True)
 class Explicit:
-    """The way with the smallest latency, and among these the fewest links, through any network."""
+    """The route with the smallest latency through any network, and among equals the one with the fewest links."""
 
     devices: tuple[str, ...]
-    ends: tuple[tuple[int, int, float], ...]  # of each link both ways: the two nodes, latency
+    ends: tuple[tuple[int, int, float], ...]  # for each pair of links, one each way: the two nodes, and the latency
     names: tuple[str, ...]
 
     @classmethod
@@ -163,7 +163,7 @@ class Explicit:
         return cls(devices, ends, names)
 
     def require_connected(self) -> None:
-        """Refuse devices that others cannot reach; links go both ways, so that it is enough to look from one."""
+        """Refuse devices that others cannot reach; links go both ways, so it is enough to look from one device."""
         near: list[list[int]] = [[] for _ in self.names]
         for first, second, _ in self.ends:
             near[first].append(second)
@@ -180,23 +180,23 @@ class Explicit:
                 f"Add one between them, or to a switch that both have."
             )
 
-    def ways(self, source: Array, target: Array) -> Ways:
-        order = np.argsort(source, kind="stable")  # one search finds all that is asked of one device
+    def routes(self, source: Array, target: Array) -> Routes:
+        order = np.argsort(source, kind="stable")  # one search finds all routes that leave a device
         pairs = (np.asarray(end, np.int64)[order] for end in (source, target))
-        start, links = _search().ways(*self._network, *pairs, MOST_LINKS)
+        start, links = _search().routes(*self._network, *pairs, MOST_LINKS)
         if start[-1] < 0:
             raise TooLarge(
-                f"{source.size:,} ways between {len(self.devices):,} devices were asked for, through {len(self.ends):,} links; "
-                f"expected ways of at most {MOST_LINKS:,} links in all. Use an algorithm whose messages go to neighbours, such as "
-                f"'ring', or fewer devices."
+                f"{source.size:,} routes between {len(self.devices):,} devices were asked for, through {len(self.ends):,} links; "
+                f"expected routes of at most {MOST_LINKS:,} links in all. Use an algorithm whose messages go to neighbours, such "
+                f"as 'ring', or fewer devices."
             )
         back = np.argsort(order)
-        found = Ways(_starts(np.diff(start)[back]), links)
-        return found._replace(links=links[np.arange(links.size) + (start[:-1][back] - found.start[:-1])[found.way]])
+        found = Routes(_starts(np.diff(start)[back]), links)
+        return found._replace(links=links[np.arange(links.size) + (start[:-1][back] - found.start[:-1])[found.route]])
 
     @functools.cached_property
     def _network(self) -> tuple[Array, ...]:
-        """Where the links that leave each node begin, these links, and of each link both ends and its latency."""
+        """The links that leave each node: where those of a node begin, their numbers, both ends, and latencies."""
         ends = np.array([(first, second) for first, second, _ in self.ends], np.int64).reshape(-1, 2)
         origin, goal = ends.ravel(), ends[:, ::-1].ravel()
         latency = np.repeat(np.array([one[2] for one in self.ends], float), 2)
@@ -204,15 +204,15 @@ class Explicit:
         return _starts(np.bincount(origin, minlength=len(self.names))), leaving, origin, goal, latency
 
 
-def _of_columns(*columns: Array) -> Ways:
-    """The ways whose first links stand in the first column, and so on; -1 is none."""
+def _of_columns(*columns: Array) -> Routes:
+    """Routes whose first links are in the first column, and so on; -1 is no link."""
     table = np.stack(columns, axis=1)
     there = table >= 0
-    return Ways(_starts(there.sum(axis=1)), table[there].astype(np.int64))
+    return Routes(_starts(there.sum(axis=1)), table[there].astype(np.int64))
 
 
 def _starts(counts: Array) -> Array:
-    """Where each part begins, and where the last ends, of parts of so many."""
+    """Where each of several parts begins, and where the last ends, given how many elements each has."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 

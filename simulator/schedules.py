@@ -44,11 +44,11 @@ class Schedule:
         return sum(one.source.size * one.repeat for one in self.rounds)
 
     def message_bytes(self, one: Round, payload_bytes: float, envelope_bytes: float) -> float:
-        """What each message of a round carries, where every device has so many bytes, and messages so many beside theirs."""
+        """What each message of a round carries: its share of the bytes that every device has, and an envelope around it."""
         return payload_bytes * one.width / self.chunks + envelope_bytes
 
     def unrolled(self) -> tuple[Round, ...]:
-        """The rounds one by one, each as often as it happens."""
+        """The rounds one by one, each repeated as often as it happens."""
         return tuple(dataclasses.replace(one, repeat=1) for one in self.rounds for _ in range(one.repeat))
 
 
@@ -65,7 +65,7 @@ def ring(devices: int) -> Schedule:
 
 def recursive_doubling(devices: int) -> Schedule:
     """Partners at distances 1, 2, 4 and so on exchange everything and add it."""
-    core, before, after = _folded(devices, 1)
+    core, before, after = _power_of_two(devices, 1)
     here = np.arange(core.size, dtype=np.int32)
     rounds = [
         Round(core, core[here ^ distance], np.zeros_like(core), adds=True)
@@ -77,7 +77,7 @@ def recursive_doubling(devices: int) -> Schedule:
 def halving_doubling(devices: int) -> Schedule:
     """Neighbours exchange halves, those at distance 2 quarters and so on, and add them; then back the same way."""
     power = 1 << (devices.bit_length() - 1)
-    core, before, after = _folded(devices, power)
+    core, before, after = _power_of_two(devices, power)
     here = np.arange(power, dtype=np.int32)
     adding: list[Round] = []
     copying: list[Round] = []
@@ -101,7 +101,7 @@ def halving_linear(devices: int) -> Schedule:
             f"halving_linear was asked of {devices:,} devices, of which {power:,} send to each other at once; expected at most "
             f"{MOST_MESSAGES:,} messages. Use 'halving_doubling'."
         )
-    core, before, after = _folded(devices, power)
+    core, before, after = _power_of_two(devices, power)
     here = np.arange(power, dtype=np.int32)
     rounds: list[Round] = []
     distance = power // 2
@@ -230,8 +230,8 @@ def point_to_point() -> Schedule:
     return Schedule("copy", 2, 1, (Round(first, first + np.int32(1), first),))
 
 
-def _folded(devices: int, chunks: int) -> tuple[Array, tuple[Round, ...], tuple[Round, ...]]:
-    """Devices whose number is a power of two; what is beyond that gives to a neighbour first, and gets from it at the end."""
+def _power_of_two(devices: int, chunks: int) -> tuple[Array, tuple[Round, ...], tuple[Round, ...]]:
+    """A power of two of the devices; any other gives what it has to a neighbour first, and gets the result from it at the end."""
     power = 1 << (devices.bit_length() - 1)
     beyond = devices - power
     everyone = np.arange(devices, dtype=np.int32)

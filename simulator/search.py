@@ -1,27 +1,27 @@
 # pyright: basic, reportCallIssue=false, reportPrivateImportUsage=false
-"""The numba loop that finds the quickest ways through a network of any links."""
+"""The numba loop that finds the quickest routes through a network of any links."""
 
 from typing import Any
 
 import numba
 import numpy as np
 
-_MOST_LOOKS = 20_000_000_000  # at links, until a search is given up; they take half a minute
-_LOOKS_OF_A_NODE = 64  # that take as long as to choose the next node
+_MOST_LOOKS = 20_000_000_000  # at links, after which a search is given up; that takes half a minute
+_LOOKS_OF_A_NODE = 64  # take as long as choosing the next node
 
 
-# Without wrappers it compiles sooner, and so it does without counting references to arrays.
+# It compiles sooner without wrappers, and without counting references to arrays.
 _part = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
 
 
 @numba.njit(cache=True)
-def ways(start: Any, leaving: Any, origin: Any, goal: Any, latency: Any, source: Any, target: Any, most: int) -> Any:
-    """Where the links of each way begin, and these links, in the order of the pairs, whose sources are in order.
+def routes(start: Any, leaving: Any, origin: Any, goal: Any, latency: Any, source: Any, target: Any, most: int) -> Any:
+    """Where the links of each route begin, and these links, in the order of the pairs, whose sources are in order.
 
     Where there are more than so many links, or these take too long to find, the last number is -1.
 
-    A way is as quick as can be, then as short, and then the first that was found: nodes are left in the order of seconds,
-    links and numbers, and a way as good as the one that is there does not replace it.
+    A route is the quickest, among these the shortest, and among these the first that was found: nodes are left in the order
+    of seconds, links and numbers, and a route does not replace another one that is as good.
     """
     nodes = start.size - 1
     seen, asked = np.full(nodes, -1), np.full(nodes, -1)  # the last search in which a node was met, or asked for
@@ -49,7 +49,7 @@ def ways(start: Any, leaving: Any, origin: Any, goal: Any, latency: Any, source:
                 link = leaving[at]
                 other = goal[link]
                 if start[other + 1] - start[other] == 1 and asked[other] != first:
-                    continue  # an end that nobody asks for, and that leads nowhere
+                    continue  # a dead end that nobody asks for
                 time, length = seconds[node] + latency[link], hops[node] + 1
                 if seen[other] != first:
                     heap[count], place[other] = other, count

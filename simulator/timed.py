@@ -12,7 +12,7 @@ from refdist._core.devices.logical_layout import LaidOut
 from refdist._core.devices.tensor import Tensor
 
 if TYPE_CHECKING:
-    from simulator.backend import SimulatorBackend
+    from simulator.cluster_backend import ClusterBackend
 
 _PRODUCTS = (np.dot, np.inner, np.vdot, np.tensordot)
 
@@ -21,8 +21,16 @@ class TimedTensor(Tensor):
     """A tensor of a cluster: computing with it takes time on the device that does it."""
 
     __slots__ = ("_owner", "ready")
-    _owner: "SimulatorBackend | None"
+    _owner: "ClusterBackend | None"  # None until a backend has claimed it
     ready: float  # when its numbers are there, where an exchange in the background brings them
+
+    @classmethod
+    def of(cls, tensor: Tensor, owner: "ClusterBackend", ready: float) -> "TimedTensor":
+        """A tensor as one of a cluster, whose numbers are there from some time on."""
+        timed = tensor.view(cls)
+        timed.flags.writeable = False
+        timed._device, timed._owner, timed.ready = tensor._device, owner, ready
+        return timed
 
     def __array_finalize__(self, source: Any) -> None:
         super().__array_finalize__(source)
@@ -50,7 +58,7 @@ class TimedTensor(Tensor):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if any(issubclass(kind, LaidOut) for kind in types):
-            return NotImplemented  # the one that has a layout knows what to do
+            return NotImplemented  # the tensor with a layout knows what to do
         tensors: list[Tensor] = []
         given = nest.map_structure(lambda x: _noted(x, tensors), (args, kwargs))
         plain = [_plain(x) for x in tensors]
@@ -66,14 +74,15 @@ class TimedTensor(Tensor):
         made = self._made(function.__name__, plain, results, operations, [kwargs.get("out")])
         if not isinstance(result, (tuple, list)):
             return made[0]
-        return result._make(made) if hasattr(result, "_make") else type(result)(made)  # pyright: ignore
+        kind: Any = type(result)
+        return kind._make(made) if hasattr(kind, "_make") else kind(made)
 
     def __getitem__(self, key: Any) -> Any:
         result = super().__getitem__(key)
         if np.may_share_memory(np.asarray(result), np.asarray(self)) or not isinstance(result, TimedTensor):
             return result
         self._await([self])
-        return self._made("getitem", [], [np.asarray(result)], None)[0]  # what is picked out is another tensor
+        return self._made("getitem", [], [np.asarray(result)], None)[0]  # what is picked out is a tensor of its own
 
     def astype(self, *args: Any, **kwargs: Any) -> Any:
         result = np.asarray(self).astype(*args, **kwargs)
@@ -87,7 +96,7 @@ class TimedTensor(Tensor):
         return tensor if self._owner is None else self._owner.claimed(tensor)
 
     def _view(self, result: Any) -> Any:
-        """What shows numbers that are there already, which costs nothing."""
+        """A result that only shows numbers that are there already, and so costs nothing."""
         if type(result) is not np.ndarray:
             return result
         view = result.view(TimedTensor)  # functions such as broadcast_to forget the subclass
@@ -103,9 +112,9 @@ class TimedTensor(Tensor):
     def _made(
         self, name: str, inputs: Sequence[Any], results: Sequence[Any], operations: float | None, written: Any = ()
     ) -> list[Any]:
-        """Let the device work for what it has computed, and make tensors of that."""
+        """Charge the device for what it has computed, and make tensors of the results."""
         owner, device = self._owner, HERE.get().device or self._device
-        if owner is None or owner.clock is None:
+        if owner is None:
             return list(results)
         arrays = [x for x in [*inputs, *results] if isinstance(x, (np.ndarray, np.generic))]
         if operations is None:
@@ -119,7 +128,7 @@ class TimedTensor(Tensor):
         ]
 
 
-def _through(name: str) -> Callable[..., Any]:
+def _as_function(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
     def method(self: TimedTensor, *args: Any, **kwargs: Any) -> Any:
@@ -130,11 +139,11 @@ def _through(name: str) -> Callable[..., Any]:
 
 # Methods that numpy would compute behind the tensor's back, or by writing into it.
 for _name in "mean var std dot argmax argmin argsort take repeat trace compress searchsorted".split():  # noqa: SIM905
-    setattr(TimedTensor, _name, _through(_name))
+    setattr(TimedTensor, _name, _as_function(_name))
 
 
 def ready_of(x: Any) -> float:
-    """When the numbers of something are there: of a tensor, or of an array that shows one, as JAX takes it."""
+    """When the numbers of a tensor are there, or those of an array that shows a tensor, as JAX takes it."""
     while x is not None:
         if isinstance(x, TimedTensor):
             return x.ready
@@ -147,14 +156,14 @@ def _plain(x: Any) -> Any:
 
 
 def _noted(x: Any, tensors: list[Tensor]) -> Any:
-    """The array in a tensor, which is noted among those that a function takes."""
+    """The array in a tensor, after noting the tensor among those that a function takes."""
     if isinstance(x, Tensor):
         tensors.append(x)
     return _plain(x)
 
 
 def _operations(function: Any, args: Any, inputs: Sequence[Any], results: Sequence[Any]) -> float | None:
-    """The multiplications and additions of a product; None for what does one for each number."""
+    """The multiplications and additions of a product; None for a function that does one operation for each number."""
     if function in _PRODUCTS and len(args) >= 2:
         # Of M x K, K x N and M x N numbers, the product is the square of M x N x K.
         return 2.0 * math.sqrt(math.prod(float(np.size(x)) for x in (*args[:2], results[0])))

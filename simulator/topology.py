@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from simulator.limits import MOST_CLUSTER_LINKS, MOST_DEVICES
-from simulator.routing import Explicit, FatTree, Hosts, Routing, Star, Torus, Ways
+from simulator.routing import Explicit, FatTree, Hosts, Routes, Routing, Star, Torus
 
 Array = np.ndarray[Any, Any]
 Sharing = Literal["equal", "latency"]
@@ -18,7 +18,7 @@ Sharing = Literal["equal", "latency"]
 
 @dataclasses.dataclass(frozen=True)
 class DeviceKind:
-    """What one device can do; without end where nobody says."""
+    """What one device can do; what is left out is without limit."""
 
     name: str = "device"
     memory_bytes: float = math.inf
@@ -30,7 +30,7 @@ class DeviceKind:
             value = getattr(self, field)
             if not (value == math.inf or (_is_number(value) and value > 0)):
                 raise ValueError(
-                    f"{field} of the device kind {self.name!r} is {value!r}; expected more than 0. Leave it out where nobody knows."
+                    f"{field} of the device kind {self.name!r} is {value!r}; expected more than 0. Leave it out if it is not known."
                 )
 
 
@@ -38,7 +38,7 @@ class DeviceKind:
 class Links:
     """A number of one-way links of one kind.
 
-    `wire` is what the manufacturer says; `bandwidth` is what a long message achieves.
+    `wire_bytes_per_second` is what the manufacturer says, `bandwidth_bytes_per_second` what a long message achieves.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Cluster:
     links: tuple[Links, ...]
     routing: Routing
     kind: DeviceKind = DeviceKind()
-    devices_per_host: int = 0  # 0 where all are in one
+    devices_per_host: int = 0  # 0 where all devices share one host
     sharing: Sharing = "equal"
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class Cluster:
 
     @property
     def link_count(self) -> int:
-        """How many links there are, each way counted."""
+        """How many one-way links there are."""
         return sum(link.count for link in self.links)
 
     def bandwidth(self) -> Array:
@@ -104,16 +104,16 @@ class Cluster:
         """The seconds of each link."""
         return np.repeat([link.latency_seconds for link in self.links], [link.count for link in self.links])
 
-    def latency_of(self, ways: Ways) -> Array:
-        """The seconds of each way, added link by link, so that equal ways have equal bits whatever else is asked for."""
-        seconds = np.bincount(ways.way, self.latencies()[ways.links], minlength=ways.hops.size)
-        return seconds.astype(np.float64)  # numpy counts nothing in ints
+    def latency_of(self, routes: Routes) -> Array:
+        """The seconds of each route, added link by link, so that equal routes have equal bits whatever others are asked for."""
+        seconds = np.bincount(routes.route, self.latencies()[routes.links], minlength=routes.hops.size)
+        return seconds.astype(np.float64)  # where nothing is counted, numpy returns ints
 
     def weights(self, latency: Array) -> Array:
-        """How much of a shared link messages get, compared with each other, whose routes have these latencies."""
+        """How much of a shared link messages get, relative to each other, given the latencies of their routes."""
         if self.sharing == "equal":
             return np.ones(latency.size)
-        # A route without latency counts as one of a second, as in SimGrid; so little is none, and would have weight without end.
+        # A route without latency counts as one of a second, as in SimGrid; without this its weight would be infinite.
         return 1.0 / np.where(latency > 1e-30, latency, 1.0)
 
     def link_name(self, number: int) -> str:
@@ -143,7 +143,7 @@ class Cluster:
         oversubscription: float = 1.0,
         kind: DeviceKind | None = None,
     ) -> "Cluster":
-        """As a star, but all messages also share one backbone, a part of what the links have together."""
+        """A star whose messages all share one backbone too, with a part of the bandwidth of all links together."""
         _require_count("devices", devices)
         if not (_is_number(oversubscription) and oversubscription > 0):
             raise ValueError(
@@ -231,12 +231,12 @@ class Cluster:
         """Any cluster: names of devices, and links between these and switches, both ways.
 
         Args:
-            links: two ends, bytes per second, seconds. An end that is no device is a switch.
+            links: two ends, bytes per second, seconds. An end that is not a device is a switch.
         """
         names = tuple(devices)
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
-            raise ValueError(f"Two devices are called {twice[0]!r}; expected names of their own. Rename one.")
+            raise ValueError(f"Two devices are called {twice[0]!r}; expected different names. Rename one.")
         for link in links:
             if len(link) != 4:
                 raise ValueError(

@@ -18,8 +18,9 @@ _SUFFIXES = (".json", ".json.gz", ".svg")
 class Span:
     """Something that takes time on a track.
 
-    A track whose name begins with "link " is one of a link; all others are of devices. Spans of one track follow each
-    other or lie inside each other: "run" and "step" hold others, "compute" and "collective" are work, "wait" is none.
+    A track whose name begins with "link " is that of a link; all others are those of devices. Spans of one track follow
+    each other or lie inside each other. Of the categories, "run" is a step of a strategy and "step" is one collective of it:
+    both hold other spans. "compute" and "collective" are work, and "wait" is idle time.
     """
 
     track: str

@@ -12,8 +12,8 @@ class Sent(NamedTuple):
     route: Any
 
 
-class Routes(NamedTuple):
-    """Where the links of each route begin, the links, its seconds, and how much of a shared link it gets compared with others."""
+class RouteTable(NamedTuple):
+    """Of each route: where its links begin, its latency, and how much of a shared link it gets relative to others."""
 
     start: Any
     links: Any
@@ -22,23 +22,22 @@ class Routes(NamedTuple):
 
 
 class Own(NamedTuple):
-    """The messages of each device, sent or received, in the order of its steps; in which step; where they begin; and how often
-    each step happens."""
+    """The messages that each device sends or receives, in the order of its rounds."""
 
     message: Any
-    step: Any
-    start: Any
-    repeat: Any
+    round: Any  # of each of these messages
+    start: Any  # where the messages of each device begin
+    repeat: Any  # how often each round happens
 
 
 class Progress(NamedTuple):
     """How far devices have come."""
 
-    done: Any  # when each had all messages of its last step
-    at: Any  # where the messages of its next step are
-    times: Any  # how often it has entered that step
-    pending: Any  # how many of the present step have not arrived
-    coming: Any  # devices that enter a step now
+    done: Any  # when each had all messages of its last round
+    at: Any  # where the messages of its next round are
+    times: Any  # how often it has entered that round
+    pending: Any  # how many of the present round have not arrived
+    coming: Any  # devices that enter a round now
     met: Any  # of each message, how many of its two devices have come
 
 

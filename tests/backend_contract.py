@@ -1,6 +1,4 @@
-"""What every backend must do; `tests/test_backends.py` runs it against each."""
-
-import copy
+"""What every backend must do, and what it must do for each capability; `tests/test_backends.py` runs it against each."""
 
 import numpy as np
 import pytest
@@ -9,18 +7,63 @@ from hypothesis import strategies as generators
 
 from refdist._core.base.enums import ReduceOp
 from refdist._core.devices.device import Device
+from refdist._core.seam.capabilities import (
+    Clustered,
+    Commits,
+    Compiles,
+    KeepsLedger,
+    LogicalDevices,
+    Timed,
+    capability,
+    required,
+)
+from tests.capability_contracts import (
+    ClusteredContract,
+    CommitsContract,
+    CompilesContract,
+    KeepsLedgerContract,
+    LogicalDevicesContract,
+    TimedContract,
+)
 from tests.generators import alike, values
+
+CONTRACTS = {
+    Clustered: ClusteredContract,
+    Commits: CommitsContract,
+    Compiles: CompilesContract,
+    KeepsLedger: KeepsLedgerContract,
+    LogicalDevices: LogicalDevicesContract,
+    Timed: TimedContract,
+}
 
 
 class BackendContract:
-    """One suite for all implementations of the seam; a subclass provides `backend` and `devices`."""
+    """The eight verbs; a subclass provides `backend`, and is also a subclass of the contract of each of its capabilities."""
 
     backend = None
-    exact_order = True
 
     @property
     def devices(self):
         return self.backend.devices()
+
+    def expected_sum(self, arrays):
+        """The sum of arrays that lie on different devices: in their order, each addition rounded."""
+        total = arrays[0].copy()
+        for array in arrays[1:]:
+            total = (total + array).astype(array.dtype)
+        return total
+
+    @pytest.mark.parametrize("kind", CONTRACTS)
+    def test_a_capability_is_kept_to_or_said_to_be_missing(self, kind):
+        if isinstance(self, CONTRACTS[kind]):
+            assert self.backend is capability(self.backend, kind) is required(self.backend, kind, "The test")
+            return
+        assert capability(self.backend, kind) is None
+        with pytest.raises(
+            NotImplementedError,
+            match=rf"The test was asked of .*{self.backend.name}.* {kind.__name__}; expected .*\. Choose another",
+        ):
+            required(self.backend, kind, "The test")
 
     def test_it_has_a_host_first_and_every_device_once(self):
         assert self.devices[0].kind == "CPU"
@@ -37,6 +80,19 @@ class BackendContract:
             assert device == self.backend.device_of(tensor)
             np.testing.assert_array_equal(array, self.backend.get(tensor))
 
+    @pytest.mark.parametrize("dtype", ["bool", "int32", "float16", "bfloat16", "float32"])
+    def test_a_tensor_keeps_shape_and_dtype(self, dtype):
+        import refdist
+
+        array = np.ones((2, 0, 3)).astype(getattr(refdist, dtype))
+        tensor = self.backend.put(array, self.devices[1])
+
+        assert ((2, 0, 3), array.dtype) == (tensor.shape, tensor.dtype)
+        assert ((2, 0, 3), array.dtype) == (self.backend.get(tensor).shape, self.backend.get(tensor).dtype)
+
+    def test_what_nobody_places_lies_on_the_host(self):
+        assert self.devices[0] == self.backend.device_of(self.backend.put(np.float32(1), None))
+
     def test_a_tensor_does_not_follow_changes_of_the_array_it_was_made_of(self):
         array = np.ones(3, np.float32)
         tensor = self.backend.put(array, self.devices[0])
@@ -44,6 +100,16 @@ class BackendContract:
         self.backend.get(tensor)[:] = 9
 
         assert [1, 1, 1] == self.backend.get(tensor).tolist()
+
+    def test_a_tensor_does_not_follow_the_base_of_a_read_only_view(self):
+        base = np.ones((2, 3), np.float32)
+        base_of_base = np.broadcast_to(base, (2, 2, 3))
+        view = base[1:]
+        view.flags.writeable = False
+        tensors = [self.backend.put(array, self.devices[0]) for array in (view, base_of_base, view[0])]
+        base[:] = 9
+
+        assert [{1.0}] * 3 == [set(self.backend.get(tensor).ravel().tolist()) for tensor in tensors]
 
     def test_a_copy_lies_on_the_other_device_and_is_equal(self):
         tensor = self.backend.put(np.arange(4, dtype=np.int32), self.devices[1])
@@ -55,16 +121,27 @@ class BackendContract:
 
     @given(arrays=alike(dtype=np.dtype("float32")))
     @settings(max_examples=25)
-    def test_a_sum_is_folded_in_the_order_of_the_tensors(self, arrays):
-        expected = arrays[0].copy()
-        for array in arrays[1:]:
-            expected = (expected + array).astype(array.dtype)
-
-        results = self.reduce(arrays, ReduceOp.SUM)
+    def test_a_sum_is_added_up_in_the_order_of_the_tensors(self, arrays):
+        expected = self.expected_sum(arrays)
+        results = self.backend.reduce(self.tensors(arrays), ReduceOp.SUM, self.devices[: len(arrays)], "ring")
 
         for result in results:
             assert expected.dtype == result.dtype
             np.testing.assert_array_equal(expected, self.backend.get(result))
+
+    def test_an_overflow_is_silent_as_on_a_device(self):
+        for shape in ((), (1,), (1 << 17,)):
+            arrays = [np.full(shape, 6e4, np.float16)] * 2
+            (result,) = self.backend.reduce(self.tensors(arrays), ReduceOp.SUM, self.devices[:1], "ring")
+
+            assert np.isinf(self.backend.get(result)).all()
+
+    def test_the_sum_of_one_tensor_is_another_tensor(self):
+        (tensor,) = self.tensors([np.float32([1, 2])])
+        (result,) = self.backend.reduce([tensor], ReduceOp.SUM, self.devices[1:2], "ring")
+
+        assert [1, 2] == self.backend.get(result).tolist()
+        assert self.devices[1] == self.backend.device_of(result)
 
     def test_a_mean_of_integers_is_a_float(self):
         (result,) = self.backend.reduce(
@@ -106,71 +183,15 @@ class BackendContract:
         arrays = [np.full((size, 2), index, np.float32) for index, size in enumerate(sizes)]
         results = self.backend.gather(self.tensors(arrays), 0, self.devices[:2])
 
+        assert list(self.devices[:2]) == [self.backend.device_of(result) for result in results]
         for result in results:
             np.testing.assert_array_equal(np.concatenate(arrays), self.backend.get(result))
 
-    def test_the_tpu_mesh_has_four_dimensions_and_each_core_once(self):
-        mesh = self.backend.tpu_mesh()
+    def test_gathering_joins_along_any_axis(self):
+        arrays = [np.full((2, 1), index, np.int32) for index in range(3)]
+        (result,) = self.backend.gather(self.tensors(arrays), 1, self.devices[:1])
 
-        assert mesh.ndim == 4
-        assert len(set(mesh.flat)) == mesh.size > 1
-        assert set(mesh.flat) <= set(self.devices)
-
-    @given(sizes=generators.lists(generators.integers(1, 3), min_size=3, max_size=3))
-    @settings(max_examples=10)
-    def test_pieces_lie_in_order_on_their_devices_and_make_up_the_whole(self, sizes):
-        devices, partition = self.devices[1:5], [2, 1, 2]
-        array = np.arange(4 * np.prod(sizes), dtype=np.float32).reshape([2 * sizes[0], sizes[1], 2 * sizes[2]])
-        tensor = self.backend.lay_out(self.backend.put(array, self.devices[0]), devices, partition)
-
-        pieces = self.backend.pieces(tensor)
-        assert list(devices) == [device for device, _ in pieces]
-        rows = [np.concatenate([piece for _, piece in pieces[i : i + 2]], axis=2) for i in (0, 2)]
-        np.testing.assert_array_equal(array, np.concatenate(rows, axis=0))
-        np.testing.assert_array_equal(array, self.backend.get(tensor))
-        assert devices[0] == self.backend.device_of(tensor)
-
-    def test_a_whole_tensor_lies_on_each_device_or_on_one(self):
-        tensor = self.backend.put(np.float32([1, 2]), self.devices[0])
-        for devices in (self.devices[:4], self.devices[3:4]):
-            for result in (laid := self.backend.lay_out(tensor, devices, None), laid * 2):
-                pieces = self.backend.pieces(result)
-
-                assert list(devices) == [device for device, _ in pieces]
-                assert all(np.array_equal(self.backend.get(result), piece) for _, piece in pieces)
-
-    def test_a_tensor_without_a_layout_is_one_piece(self):
-        ((device, piece),) = self.backend.pieces(self.backend.put(np.float32([1, 2]), self.devices[2]))
-
-        assert (self.devices[2], [1, 2]) == (device, piece.tolist())
-
-    def test_a_tensor_that_is_laid_out_can_be_copied_and_reduced(self):
-        laid = [self.backend.lay_out(t, self.devices[:2], [2]) for t in self.tensors([np.float32([1, 2])] * 3)]
-        (total,) = self.backend.reduce(laid, ReduceOp.SUM, self.devices[3:4], "ring")
-
-        assert [3, 6] == self.backend.get(total).tolist()
-        assert self.devices[3] == self.backend.device_of(total)
-        assert self.devices[2] == self.backend.device_of(self.backend.copy(laid[0], self.devices[2]))
-
-    def test_what_is_being_traced_is_laid_out_without_a_change_of_value(self):
-        import jax
-
-        def step(x):
-            return self.backend.lay_out(x, self.devices[:2], [2]) + self.backend.lay_out(x, self.devices[:2], None)
-
-        assert [2, 4] == jax.jit(step)(np.float32([1, 2])).tolist()
-
-    def test_devices_of_other_tasks_take_tensors_too(self):
-        tasks = [Device(f"/job:ps/task:{index}/device:CPU:0") for index in range(9)]
-        connected = copy.deepcopy(self.backend) if self.backend.name != "jax" else type(self.backend)(cpus=8)
-        for _ in range(2):
-            connected.connect(tasks)
-
-        assert (*self.devices, *tasks) == connected.devices()
-        assert [2.0] * 9 == [float(connected.put(np.float32(2.0), task)) for task in tasks]
-        assert [device.short for device in self.devices if device.beside(self.devices[0])] == [
-            device.short for device in connected.for_task("worker", 0, 1).devices()
-        ]
+        assert [[0, 1, 2], [0, 1, 2]] == self.backend.get(result).tolist()
 
     def test_on_can_be_entered_and_left_for_every_device(self):
         for device in (*self.devices[:3], None):
@@ -178,7 +199,6 @@ class BackendContract:
                 assert self.backend.put(np.float32(1), device) == 1
 
     def tensors(self, arrays):
-        return [self.backend.put(array, self.devices[index % len(self.devices)]) for index, array in enumerate(arrays)]
-
-    def reduce(self, arrays, op):
-        return self.backend.reduce(self.tensors(arrays), op, self.devices[: len(arrays)], "ring")
+        """Arrays as tensors of different devices, as far as there are so many; the host comes last."""
+        order = [*self.devices[1:], self.devices[0]]
+        return [self.backend.put(array, order[index % len(order)]) for index, array in enumerate(arrays)]

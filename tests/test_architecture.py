@@ -34,7 +34,7 @@ ROOMS = (
     "keras",
 )
 WITH_JAX = {"compilers", "backends"}
-SEAM = {"simulator/backend.py", "simulator/timed.py", "simulator/controls.py"}
+SEAM = {f"simulator/{name}.py" for name in ("simulator_backend", "cluster_backend", "timed", "controls")}
 
 
 def imported(file):
@@ -51,8 +51,14 @@ def imported(file):
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             # "refdist._core.backends.host_backend:HostBackend" in a table, or the argument of import_module().
-            found |= set(re.findall(r"^((?:refdist|simulator)(?:\.\w+)+)(?::\w+|\.)?$", node.value))
+            names = re.findall(r"^((?:refdist|simulator)(?:\.\w+)+)(?::\w+|\.)?$", node.value)
+            found |= {name for name in names if is_module(name)}
     return found
+
+
+def is_module(name):
+    path = ROOT / name.replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").is_file()
 
 
 def tops(file):

@@ -6,20 +6,72 @@ import pytest
 from refdist._core.backends.host_backend import HostBackend
 from refdist._core.backends.jax_backend import JaxBackend
 from refdist._core.devices.device import Device
-from simulator.backend import SimulatorBackend
+from simulator.cluster_backend import ClusterBackend
+from simulator.collective_values import value_on
+from simulator.opening import open_simulator
+from simulator.schedules import ring
+from simulator.simulator_backend import SimulatorBackend
+from simulator.topology import Cluster, DeviceKind
 from tests.backend_contract import BackendContract
+from tests.capability_contracts import (
+    ClusteredContract,
+    CommitsContract,
+    CompilesContract,
+    KeepsLedgerContract,
+    LogicalDevicesContract,
+    TimedContract,
+)
+
+CLUSTER = Cluster.star(8, 1e9, 1e-6, DeviceKind("TPU", 1e9, 1e12, 1e12))
 
 
-class TestHost(BackendContract):
+class TestHost(LogicalDevicesContract, ClusteredContract, CompilesContract, BackendContract):
     backend = HostBackend(gpus=8, tpus=8)
 
+    def fresh(self):
+        return HostBackend(gpus=8, tpus=8)
 
-class TestSimulator(BackendContract):
-    backend = SimulatorBackend(gpus=8, tpus=16)
+
+class TestSimulator(LogicalDevicesContract, ClusteredContract, CompilesContract, KeepsLedgerContract, BackendContract):
+    backend = open_simulator(gpus=8, tpus=16)
+
+    def fresh(self):
+        return open_simulator(gpus=8, tpus=16)
+
+    def test_without_a_cluster_nothing_is_added_to_what_a_host_does(self):
+        own = {name for name in vars(SimulatorBackend) if not name.startswith("_")}
+
+        assert {"name", "ledger_in_use", "fold_large"} == own
 
 
-class TestJax(BackendContract):
+class TestCluster(
+    LogicalDevicesContract, ClusteredContract, CompilesContract, KeepsLedgerContract, TimedContract, BackendContract
+):
+    backend = open_simulator(cluster=CLUSTER)
+
+    def fresh(self):
+        return open_simulator(cluster=CLUSTER)
+
+    def now(self):
+        return self.backend.clock.now()
+
+    def expected_sum(self, arrays):
+        exchanged = 2 <= len(arrays) <= 8  # the ninth lies on the host, to which no link leads
+        return value_on(ring(len(arrays)), arrays) if exchanged else super().expected_sum(arrays)
+
+    def test_devices_of_other_tasks_take_tensors_too(self):
+        with pytest.raises(ValueError, match=r"such as /job:ps.*; expected one without.*\. Choose"):
+            self.fresh().connect([Device("/job:ps/task:0/device:CPU:0")])
+
+    def test_a_cluster_opens_the_backend_that_keeps_time(self):
+        assert ClusterBackend is type(self.backend)
+
+
+class TestJax(LogicalDevicesContract, ClusteredContract, CompilesContract, CommitsContract, BackendContract):
     backend = JaxBackend(cpus=8)
+
+    def fresh(self):
+        return JaxBackend(cpus=8)
 
     def test_more_devices_than_jax_started_with_are_refused(self):
         with pytest.raises(RuntimeError, match="already started"):

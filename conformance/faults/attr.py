@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from conformance.faults import Plant, fault
 from refdist import distribute
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.mirrored import MirroredStrategy
 from refdist._core.strategies.one_device import OneDeviceStrategy
 from refdist._core.strategies.strategy import Strategy, StrategyBase
@@ -16,6 +16,7 @@ from refdist._core.strategies.v1_strategies import (
     ParameterServerStrategyV1,
     StrategyV1,
 )
+from refdist._core.strategies.verbs import StrategyExtended
 from refdist.compat.v1 import distribute as distribute_v1
 from refdist.distribute import experimental
 
@@ -50,7 +51,7 @@ def the_v2_one_device_strategy_is_the_v1_one(plant: Plant) -> None:
 
 @fault("ATTR-06")
 def worker_devices_are_those_of_variables(plant: Plant) -> None:
-    plant.wrap(StrategyExtended, "worker_devices", lambda _: lambda self: self.plan.homes)
+    plant.wrap(EagerExtended, "worker_devices", lambda _: lambda self: self.plan.homes)
 
 
 @fault("ATTR-07")

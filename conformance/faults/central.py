@@ -14,9 +14,9 @@ from refdist._core.replicas.values import select
 from refdist._core.staging.function import Function
 from refdist._core.strategies import central_storage, strategy
 from refdist._core.strategies.central_storage import CentralStorageStrategy
-from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.strategies.v1_strategies import CentralStorageStrategyV1
+from refdist._core.strategies.verbs import StrategyExtended
 from refdist._core.variables import creation
 from refdist._core.variables.placement import Placement
 

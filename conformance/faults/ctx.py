@@ -16,7 +16,7 @@ from refdist._core.replicas.values import PerReplica
 from refdist._core.seam.backend import host_device
 from refdist._core.strategies import extended
 from refdist._core.strategies.default_strategy import DefaultStrategy
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 
 
 @fault("CTX-01")
@@ -46,12 +46,12 @@ def replica_ids_are_wide_numbers(plant: Plant) -> None:
 @fault("CTX-05")
 def only_the_first_replica_gets_the_combined_value(plant: Plant) -> None:
     def wrapper(original: Callable[..., Sequence[Any]]) -> Any:
-        def all_reduce(self: StrategyExtended, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Any:
+        def all_reduce(self: EagerExtended, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Any:
             return [original(self, op, payloads, options)[0], *payloads[1:]]
 
         return all_reduce
 
-    plant.wrap(StrategyExtended, "all_reduce", wrapper)
+    plant.wrap(EagerExtended, "all_reduce", wrapper)
 
 
 @fault("CTX-06")
@@ -62,30 +62,28 @@ def a_lower_case_sum_is_not_recognised(plant: Plant) -> None:
 @fault("CTX-07")
 def all_reduce_brings_its_results_to_the_host(plant: Plant) -> None:
     def wrapper(original: Callable[..., Sequence[Any]]) -> Any:
-        def all_reduce(self: StrategyExtended, *args: Any) -> Any:
+        def all_reduce(self: EagerExtended, *args: Any) -> Any:
             return [self.backend.copy(result, host_device(self.backend)) for result in original(self, *args)]
 
         return all_reduce
 
-    plant.wrap(StrategyExtended, "all_reduce", wrapper)
+    plant.wrap(EagerExtended, "all_reduce", wrapper)
 
 
 @fault("CTX-08")
 def all_reduce_adds_where_it_should_average(plant: Plant) -> None:
-    plant.wrap(
-        StrategyExtended, "all_reduce", lambda original: lambda self, _, *rest: original(self, ReduceOp.SUM, *rest)
-    )
+    plant.wrap(EagerExtended, "all_reduce", lambda original: lambda self, _, *rest: original(self, ReduceOp.SUM, *rest))
 
 
 @fault("CTX-09")
 def reduce_to_ignores_its_destination(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def reduce_to(self: StrategyExtended, op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
+        def reduce_to(self: EagerExtended, op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
             return original(self, op, value, self.current_device(), options)
 
         return reduce_to
 
-    plant.wrap(StrategyExtended, "reduce_to", wrapper)
+    plant.wrap(EagerExtended, "reduce_to", wrapper)
 
 
 @fault("CTX-10")

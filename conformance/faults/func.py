@@ -10,8 +10,9 @@ from refdist._core.base import nest
 from refdist._core.base.where import HERE
 from refdist._core.input.distributed_dataset import DistributedDataset, DistributedIterator
 from refdist._core.replicas.values import DistributedValues, select
+from refdist._core.staging.argument_kinds import ArgumentKinds
+from refdist._core.staging.cache_keys import ByIdentity
 from refdist._core.staging.function import Function
-from refdist._core.staging.signatures import ArgumentKinds, Identity
 from refdist._core.staging.staged_strategy import StagedExtended
 from refdist._core.strategies.strategy import Strategy
 
@@ -27,7 +28,7 @@ def every_replica_that_is_traced_takes_itself_for_the_first(plant: Plant) -> Non
 @fault("FUNC-02")
 def each_new_per_replica_value_is_traced_anew(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        return lambda self, place, leaf: (original(self, place, leaf), Identity(leaf))
+        return lambda self, place, leaf: (original(self, place, leaf), ByIdentity(leaf))
 
     plant.wrap(ArgumentKinds, "_distributed", wrapper)
     # The name `refdist.function` is the decorator, not the module.

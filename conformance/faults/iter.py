@@ -15,8 +15,8 @@ from refdist._core.input.replica_batches import Placer
 from refdist._core.input.sharding import global_batch_size
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.strategies import v1_strategies as surface_v1
-from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.strategies.v1_strategies import StrategyV1
+from refdist._core.strategies.verbs import StrategyExtended
 
 InputFunction = Callable[[Any], Any]
 """Takes an input context, and returns a dataset."""

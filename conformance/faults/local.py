@@ -6,9 +6,9 @@ from typing import Any
 from conformance.faults import Plant, fault
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues
-from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.strategies.v1_strategies import StrategyV1
+from refdist._core.strategies.verbs import StrategyExtended
 from refdist._core.variables.distributed_variable import CentralVariable
 from refdist._core.variables.variable import Variable
 

@@ -14,9 +14,9 @@ from refdist._core.devices import logical_layout as layout
 from refdist._core.devices.tpu_topology import DeviceAssignment
 from refdist._core.strategies import logical_devices as logical
 from refdist._core.strategies import tpu_strategy as tpu
-from refdist._core.strategies.extended import StrategyExtended as Extended
 from refdist._core.strategies.strategy import Strategy
 from refdist._core.strategies.tpu_strategy import ExperimentalTPUStrategy, TPUStrategy
+from refdist._core.strategies.verbs import StrategyExtended as Extended
 from refdist.tpu import experimental
 
 

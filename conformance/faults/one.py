@@ -16,7 +16,7 @@ from refdist._core.input.sharding import global_batch_size
 from refdist._core.replicas import context
 from refdist._core.seam.backend import host_device
 from refdist._core.strategies import extended, strategy
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.one_device import OneDeviceStrategy
 from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.strategies.v1_strategies import OneDeviceStrategyV1
@@ -50,13 +50,13 @@ def python_numbers_are_remembered_from_the_first_call(plant: Plant) -> None:
     first: dict[Any, Any] = {}
 
     def remembering(original: Any) -> Any:
-        def run(self: StrategyExtended, strategy: Any, fn: Any, args: Any, kwargs: Any) -> Any:
+        def run(self: EagerExtended, strategy: Any, fn: Any, args: Any, kwargs: Any) -> Any:
             numbers = args and all(type(arg) is int for arg in args)
             return original(self, strategy, fn, first.setdefault((self, fn), args) if numbers else args, kwargs)
 
         return run
 
-    plant.wrap(StrategyExtended, "run", remembering)
+    plant.wrap(EagerExtended, "run", remembering)
 
 
 @fault("ONE-09")

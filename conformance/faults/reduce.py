@@ -11,9 +11,9 @@ from refdist._core.base.enums import ReduceOp
 from refdist._core.replicas.values import DistributedValues, PerReplica
 from refdist._core.seam.backend import host_device
 from refdist._core.strategies import strategy
-from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.strategies.strategy import Strategy, StrategyBase
 from refdist._core.strategies.v1_strategies import StrategyV1
+from refdist._core.strategies.verbs import StrategyExtended
 from refdist._core.variables.placement import Placement
 
 

@@ -13,8 +13,8 @@ from refdist._core.input.replica_batches import GlobalBatches
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.strategies import tpu_strategy as tpu
-from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.strategies.verbs import StrategyExtended
 
 
 @fault("REDUCE-11")

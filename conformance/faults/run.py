@@ -10,10 +10,10 @@ from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.input import replica_batches
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica
-from refdist._core.staging.staged_strategy import ReplicaDraft
+from refdist._core.staging.replica_draft import ReplicaDraft
 from refdist._core.strategies import arguments, extended
 from refdist._core.strategies.arguments import Arguments
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.strategy import Strategy, StrategyBase
 from refdist._core.strategies.v1_strategies import StrategyV1
 from refdist._core.variables.placement import Placement
@@ -124,12 +124,12 @@ def only_the_outermost_container_is_merged_leaf_by_leaf(plant: Plant) -> None:
 @fault("RUN-12")
 def numbers_that_are_returned_become_tensors(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def owned(self: StrategyExtended, result: Any, device: Any) -> Any:
+        def owned(self: EagerExtended, result: Any, device: Any) -> Any:
             return self.tensor(result, device) if isinstance(result, int) else original(self, result, device)
 
         return owned
 
-    plant.wrap(StrategyExtended, "_owned", wrapper)
+    plant.wrap(EagerExtended, "_owned", wrapper)
 
 
 @fault("RUN-13")
@@ -150,7 +150,7 @@ def results_are_of_another_class_than_the_documented_one(plant: Plant) -> None:
 @fault("RUN-15")
 def the_result_of_a_single_replica_is_wrapped_too(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def run(self: StrategyExtended, strategy: Any, fn: Any, args: Any, kwargs: Any) -> Any:
+        def run(self: EagerExtended, strategy: Any, fn: Any, args: Any, kwargs: Any) -> Any:
             result = original(self, strategy, fn, args, kwargs)
             if self.num_replicas > 1:
                 return result
@@ -161,7 +161,7 @@ def the_result_of_a_single_replica_is_wrapped_too(plant: Plant) -> None:
 
         return run
 
-    plant.wrap(StrategyExtended, "run", wrapper)
+    plant.wrap(EagerExtended, "run", wrapper)
 
 
 @fault("RUN-16")
@@ -172,7 +172,7 @@ def without_positional_arguments_the_keyword_ones_take_their_place(plant: Plant)
 @fault("RUN-17")
 def keyword_arguments_that_the_function_does_not_name_are_dropped(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def run(self: StrategyExtended, strategy: Any, fn: Any, args: Any, kwargs: Any) -> Any:
+        def run(self: EagerExtended, strategy: Any, fn: Any, args: Any, kwargs: Any) -> Any:
             known = inspect.signature(fn).parameters
             return original(
                 self, strategy, fn, args, {name: value for name, value in (kwargs or {}).items() if name in known}
@@ -180,7 +180,7 @@ def keyword_arguments_that_the_function_does_not_name_are_dropped(plant: Plant) 
 
         return run
 
-    plant.wrap(StrategyExtended, "run", wrapper)
+    plant.wrap(EagerExtended, "run", wrapper)
 
 
 @fault("RUN-18")
@@ -238,7 +238,7 @@ def a_run_with_the_same_arguments_is_answered_from_memory(plant: Plant) -> None:
 @fault("RUN-23")
 def central_storage_computes_once_where_all_replicas_have_the_same_input(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def run(self: StrategyExtended, strategy: Any, fn: Any, args: Any, kwargs: Any) -> Any:
+        def run(self: EagerExtended, strategy: Any, fn: Any, args: Any, kwargs: Any) -> Any:
             tensor_type = self.backend.tensor_type
             results: list[Any] = []
 
@@ -255,7 +255,7 @@ def central_storage_computes_once_where_all_replicas_have_the_same_input(plant: 
 
         return run
 
-    plant.wrap(StrategyExtended, "run", wrapper)
+    plant.wrap(EagerExtended, "run", wrapper)
 
 
 @fault("RUN-29")
@@ -263,7 +263,7 @@ def results_are_brought_to_the_first_device(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
         return lambda self, result, device: original(self, _moved(self, result), device)
 
-    plant.wrap(StrategyExtended, "_owned", wrapper)
+    plant.wrap(EagerExtended, "_owned", wrapper)
 
 
 def _change_arguments(plant: Plant, change: Callable[[Given, Callable[[int], Given], int], Given]) -> None:
@@ -280,10 +280,10 @@ def _trace_once(plant: Plant, placement: Placement) -> None:
 
     def wrapper(original: Callable[..., None]) -> Any:
         def init(
-            self: ReplicaDraft, compiler: Any, strategy: StrategyBase, twin: Any, *, once: bool, wide: bool
+            self: ReplicaDraft, compiler: Any, strategy: StrategyBase, stage: Any, *, once: bool, wide: bool
         ) -> None:
             here = strategy.extended.plan.placement is placement
-            original(self, compiler, strategy, twin, once=once or here, wide=wide)
+            original(self, compiler, strategy, stage, once=once or here, wide=wide)
 
         return init
 
@@ -294,7 +294,7 @@ def _component(value: Any, index: int) -> Any:
     return value.component(index) if isinstance(value, DistributedValues) else value
 
 
-def _moved(where: StrategyExtended, result: Any) -> Any:
+def _moved(where: EagerExtended, result: Any) -> Any:
     if isinstance(result, tuple):
         return tuple(_moved(where, part) for part in cast("tuple[Any, ...]", result))
     is_tensor = isinstance(result, where.backend.tensor_type)

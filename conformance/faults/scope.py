@@ -16,7 +16,7 @@ from refdist._core.replicas import context
 from refdist._core.replicas.context import default_strategy
 from refdist._core.replicas.values import Mirrored
 from refdist._core.strategies import mirrored, multi_worker_mirrored, parameter_server
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Scope, StrategyBase
 from refdist._core.variables.distributed_variable import DistributedVariable, OnWrite
@@ -83,13 +83,13 @@ def there_is_always_a_replica_context(plant: Plant) -> None:
 @fault("SCOPE-07")
 def strategies_of_one_device_leave_variables_alone(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def create(self: StrategyExtended, following: Callable[..., Any], **kwargs: Any) -> Any:
+        def create(self: EagerExtended, following: Callable[..., Any], **kwargs: Any) -> Any:
             plain = self.plan.placement is Placement.PLAIN
             return following(**kwargs) if plain else original(self, following, **kwargs)
 
         return create
 
-    plant.wrap(StrategyExtended, "create_variable", wrapper)
+    plant.wrap(EagerExtended, "create_variable", wrapper)
 
 
 @fault("SCOPE-08")
@@ -176,7 +176,7 @@ def a_variable_made_outside_goes_to_the_last_strategy(plant: Plant) -> None:
 @fault("SCOPE-15")
 def replicas_make_variables_of_their_own(plant: Plant) -> None:
     plant.wrap(
-        StrategyExtended,
+        EagerExtended,
         "create_variable",
         lambda original: (
             lambda self, following, **kwargs: (

@@ -14,7 +14,7 @@ from refdist._core.saving import checkpoint as train
 from refdist._core.saving import saved_models as saved_model
 from refdist._core.saving.module import Module
 from refdist._core.staging.function import Function
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.variables import creation
 from refdist._core.variables.distributed_variable import DistributedVariable
@@ -32,13 +32,13 @@ def metrics_are_not_distributed(plant: Plant) -> None:
 @fault("SCOPE-20")
 def variables_with_a_late_value_are_not_distributed(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def create(self: StrategyExtended, following: Callable[..., Any], **kwargs: Any) -> Any:
+        def create(self: EagerExtended, following: Callable[..., Any], **kwargs: Any) -> Any:
             late = callable(kwargs.get("initial_value"))
             return following(**kwargs) if late else original(self, following, **kwargs)
 
         return create
 
-    plant.wrap(StrategyExtended, "create_variable", wrapper)
+    plant.wrap(EagerExtended, "create_variable", wrapper)
 
 
 @fault("SCOPE-21")

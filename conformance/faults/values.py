@@ -11,7 +11,7 @@ from refdist._core.base import convert
 from refdist._core.base.options import ValueContext
 from refdist._core.devices import tensor
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, regroup
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.strategy import Strategy
 from refdist._core.strategies.v1_strategies import StrategyV1
 
@@ -59,7 +59,7 @@ def anything_can_become_a_tensor(plant: Plant) -> None:
 @fault("VALUES-06")
 def generated_values_are_taken_for_copies_of_one(plant: Plant) -> None:
     def reducible(original: Callable[..., Any]) -> Any:
-        def first_of_mirrored(self: StrategyExtended, op: Any, value: Any) -> Any:
+        def first_of_mirrored(self: EagerExtended, op: Any, value: Any) -> Any:
             return self.tensor(value.values[0], None) if isinstance(value, Mirrored) else original(self, op, value)
 
         return first_of_mirrored
@@ -67,7 +67,7 @@ def generated_values_are_taken_for_copies_of_one(plant: Plant) -> None:
     _change_result(
         plant, lambda strategy, values: Mirrored(values.values) if isinstance(values, PerReplica) else values
     )
-    plant.wrap(StrategyExtended, "_reducible", reducible)
+    plant.wrap(EagerExtended, "_reducible", reducible)
 
 
 @fault("VALUES-07")
@@ -132,7 +132,7 @@ def the_older_replica_id_counts_from_one(plant: Plant) -> None:
 
 @fault("VALUES-15")
 def worker_devices_are_listed_from_the_last(plant: Plant) -> None:
-    plant.wrap(StrategyExtended, "worker_devices", lambda original: lambda self: original(self)[::-1])
+    plant.wrap(EagerExtended, "worker_devices", lambda original: lambda self: original(self)[::-1])
 
 
 @fault("VALUES-16")

@@ -6,7 +6,7 @@ from typing import Any
 from conformance.faults import Plant, fault
 from refdist._core.base import convert
 from refdist._core.replicas import context, values
-from refdist._core.staging.staged_strategy import ReplicaDraft
+from refdist._core.staging.replica_draft import ReplicaDraft
 from refdist._core.strategies import extended
 from refdist._core.variables import creation
 from refdist._core.variables.distributed_variable import MirroredVariable, OnWrite

@@ -23,13 +23,13 @@ from refdist._core.strategies.cross_device_ops import (
     NcclAllReduce,
     ReductionToOneDevice,
 )
-from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.strategies.mirrored import MirroredStrategy
 from refdist._core.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
 from refdist._core.strategies.one_device import OneDeviceStrategy
 from refdist._core.strategies.parameter_server import ParameterServerStrategy
 from refdist._core.strategies.strategy import Strategy, experimental_set_strategy
 from refdist._core.strategies.tpu_strategy import TPUStrategy
+from refdist._core.strategies.verbs import StrategyExtended
 from refdist.distribute import cluster_resolver, coordinator, experimental
 
 __all__ = [

@@ -12,6 +12,7 @@ import time
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
+from tests.children import ROOT
 from tests.modes.differences import MODES, WORKERS, Mode
 from tests.modes.net import fallen, program_of, program_of_workers, smallest
 from tests.modes.program import printed
@@ -50,7 +51,7 @@ def _block(start: int, count: int, mode: Mode) -> int:
 def _guarded(start: int, count: int, name: str) -> int:
     """Run a block in another process; where that dies, look for the program that killed it."""
     command = [sys.executable, "-m", "tests.modes", str(count), "--seed", str(start), "--mode", name, "--block"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     print(ended.stdout, end="", flush=True)
     if 0 <= ended.returncode <= 100 and "Traceback" not in ended.stderr:
         return ended.returncode

@@ -10,7 +10,7 @@ from hypothesis import strategies as generators
 
 from simulator import Cluster
 from simulator.prediction import Messages, run_messages
-from simulator.routing import Ways
+from simulator.routing import Routes
 from simulator.topology import Links
 
 NANOSECOND = Fraction(1, 10**9)
@@ -22,9 +22,9 @@ class Table:
 
     rows: tuple[tuple[tuple[int, ...], ...], ...]
 
-    def ways(self, source, target):
-        ways = [self.rows[a][b] for a, b in zip(source, target, strict=True)]
-        return Ways(np.cumsum([0, *map(len, ways)]), np.array([link for way in ways for link in way], np.int64))
+    def routes(self, source, target):
+        routes = [self.rows[a][b] for a, b in zip(source, target, strict=True)]
+        return Routes(np.cumsum([0, *map(len, routes)]), np.array([link for way in routes for link in way], np.int64))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Case:
 
     bandwidth: list[int]  # of each link
     latency: list[int]
-    ways: Table
+    routes: Table
     messages: list[tuple[int, int, int, int]]  # source, target, size, step; the steps in order
     begin: list[int]  # of each device
     sharing: str
@@ -68,8 +68,8 @@ class Reference:
 
     def __init__(self, case):
         self.case = case
-        self.ways = [case.ways.rows[source][target] for source, target, *_ in case.messages]
-        self.latency = [sum((case.latency[link] * NANOSECOND for link in way), Fraction()) for way in self.ways]
+        self.routes = [case.routes.rows[source][target] for source, target, *_ in case.messages]
+        self.latency = [sum((case.latency[link] * NANOSECOND for link in way), Fraction()) for way in self.routes]
         self.weight = [
             1 / latency if case.sharing == "latency" and latency else Fraction(1) for latency in self.latency
         ]
@@ -115,7 +115,7 @@ class Reference:
             if self.first[index] is None and index in self.present[source] & self.present[target]:
                 self.first[index] = now
                 changed = True
-            if self.flows(index, now) and (self.left[index] == 0 or not self.ways[index]):
+            if self.flows(index, now) and (self.left[index] == 0 or not self.routes[index]):
                 self.last[index] = self.done[source] = self.done[target] = now
                 self.present[source].discard(index)
                 self.present[target].discard(index)
@@ -135,13 +135,13 @@ class Reference:
         growing = set(flowing)
         while growing:
             load = {
-                link: sum(self.weight[one] for one in growing if link in self.ways[one]) for link in range(len(spare))
+                link: sum(self.weight[one] for one in growing if link in self.routes[one]) for link in range(len(spare))
             }
             more = min(spare[link] / load[link] for link in load if load[link])
             for one in growing:
                 rates[one] += more * self.weight[one]
             spare = [spare[link] - more * load[link] for link in load]
-            growing = {one for one in growing if all(spare[link] for link in self.ways[one])}
+            growing = {one for one in growing if all(spare[link] for link in self.routes[one])}
         return rates
 
 
@@ -152,7 +152,7 @@ def test_messages_arrive_when_exact_fractions_say(case):
         Links("link", 1, float(bandwidth), float(latency * NANOSECOND))
         for bandwidth, latency in zip(case.bandwidth, case.latency, strict=True)
     )
-    cluster = Cluster("any", len(case.begin), links, case.ways, sharing=case.sharing)
+    cluster = Cluster("any", len(case.begin), links, case.routes, sharing=case.sharing)
     columns = np.array(case.messages).reshape(-1, 4).T
     messages = Messages(
         columns[0].astype(np.int32), columns[1].astype(np.int32), columns[2] * 1.0, columns[3].astype(np.int32)
@@ -169,5 +169,5 @@ def test_messages_arrive_when_exact_fractions_say(case):
     assert [float(time) for time in expected.last] == pytest.approx(last.tolist(), rel=1e-9)
     for link, load in enumerate(carried):
         assert load == sum(
-            size for (_, _, size, _), way in zip(case.messages, expected.ways, strict=True) if link in way
+            size for (_, _, size, _), way in zip(case.messages, expected.routes, strict=True) if link in way
         )

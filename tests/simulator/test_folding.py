@@ -1,6 +1,4 @@
 import os
-import subprocess
-import sys
 import tracemalloc
 
 import ml_dtypes
@@ -12,6 +10,7 @@ from hypothesis import strategies as generators
 from simulator import folding
 from simulator.folding import _BLOCK_BYTES, _KERNELS, _NARROW_BYTES, _WIDE_BYTES, fold, fold_into
 from simulator.kernels import BLOCK_BYTES
+from tests.children import run_python
 from tests.generators import alike
 
 UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
@@ -238,7 +237,7 @@ def test_an_unknown_operation_is_an_error_that_names_the_known_ones(array):
 
 def run(program, **environment):
     """Run a program in a process of its own, because what it tries could end it."""
-    return subprocess.run([sys.executable, "-c", program], env={**os.environ, **environment}, check=False).returncode
+    return run_python(program, **environment).returncode
 
 
 LARGE = """

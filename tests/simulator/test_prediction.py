@@ -13,7 +13,7 @@ from hypothesis import strategies as generators
 
 from simulator import Cluster, predict_all_reduce, presets
 from simulator.limits import TooLarge
-from simulator.prediction import arrivals, by_message, in_step, played
+from simulator.prediction import arrivals, by_message, played, round_by_round
 from simulator.schedules import ALGORITHMS, all_to_one, ring
 
 BANDWIDTH, LATENCY = 12.5e9, 500e-9
@@ -111,7 +111,7 @@ CLUSTERS = [
 def test_the_fast_path_gives_what_the_general_engine_gives(make, devices, algorithm, payload):
     cluster = make(devices)
     schedule = ALGORITHMS[algorithm](cluster.device_count, cluster.host_size)
-    slow, quick = by_message(cluster, schedule, payload, 0), in_step(cluster, schedule, payload, 0)
+    slow, quick = by_message(cluster, schedule, payload, 0), round_by_round(cluster, schedule, payload, 0)
 
     assert schedule.transfers == slow.transfers
     if quick is not None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as generators
 from simulator import Cluster, predict_all_reduce
 from simulator.limits import TooLarge
 from simulator.prediction import arrivals, one_by_one
-from simulator.relays import _alike, relayed
+from simulator.relays import _groups, relayed
 from simulator.schedules import all_gather, halving_doubling, reduce_scatter, ring
 
 latencies = generators.sampled_from([0.0, 1e-7, 1e-6, 3.3e-6])
@@ -72,21 +72,21 @@ def test_one_device_of_each_place_in_a_host_is_played_for_all():
     devices = np.arange(12_500 * 8)
     crossing = (devices % 8 == 7).astype(np.int64)  # sends out of its host
 
-    alike = _alike(crossing, (devices + 1) % devices.size)
+    group = _groups(crossing, (devices + 1) % devices.size)
 
-    assert 8 == np.unique(alike).size
-    assert all(np.unique(alike[place::8]).size == 1 for place in range(8))
+    assert 8 == np.unique(group).size
+    assert all(np.unique(group[place::8]).size == 1 for place in range(8))
 
 
 @given(pattern=generators.lists(generators.integers(0, 2), min_size=1, max_size=9), times=generators.integers(1, 4))
-def test_who_is_alike_sees_the_same_kinds_all_around(pattern, times):
+def test_devices_of_a_group_see_the_same_kinds_all_around(pattern, times):
     kinds = np.array(pattern * times)
     count = kinds.size
 
-    alike = _alike(np.unique(kinds, return_inverse=True)[1], (np.arange(count) + 1) % count)
+    group = _groups(np.unique(kinds, return_inverse=True)[1], (np.arange(count) + 1) % count)
 
     seen = [tuple(np.roll(kinds, -at)) for at in range(count)]
-    assert [[a == b for b in seen] for a in seen] == [[a == b for b in alike] for a in alike]
+    assert [[a == b for b in seen] for a in seen] == [[a == b for b in group] for a in group]
 
 
 @pytest.mark.parametrize("hosts", [1, 2, 3, 7, 1000, 12_500])

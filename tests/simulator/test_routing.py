@@ -1,4 +1,4 @@
-"""Ways are those of the plain definition, and only those that somebody asks for are found."""
+"""Routes are those of the plain definition, and only those that somebody asks for are found."""
 
 import heapq
 import itertools
@@ -11,19 +11,19 @@ from hypothesis import strategies as generators
 
 from simulator import Cluster, predict_all_reduce
 from simulator.limits import TooLarge
-from simulator.routing import Explicit, Torus, Ways
+from simulator.routing import Explicit, Routes, Torus
 from simulator.schedules import ring
 
 
-def lists(ways):
-    return [ways.links[first:last].tolist() for first, last in zip(ways.start[:-1], ways.start[1:], strict=True)]
+def lists(routes):
+    return [routes.links[first:last].tolist() for first, last in zip(routes.start[:-1], routes.start[1:], strict=True)]
 
 
 @generators.composite
 def networks(draw):
     devices, switches = draw(generators.integers(1, 6)), draw(generators.integers(0, 4))
     nodes = [f"node {number}" for number in range(devices + switches)]
-    latency = generators.sampled_from([0.0, 1e-6, 2e-6, 0.3])  # few different ones, so that many ways are as quick
+    latency = generators.sampled_from([0.0, 1e-6, 2e-6, 0.3])  # few different ones, so that many routes are as quick
     node = generators.sampled_from(nodes)
     tree = [(draw(generators.sampled_from(nodes[:at])), nodes[at], 1e9, draw(latency)) for at in range(1, len(nodes))]
     more = draw(generators.lists(generators.tuples(node, node, generators.just(1e9), latency), max_size=10))
@@ -36,7 +36,7 @@ def every_way_from(start, nodes, links):
     for index, (first, second, _, latency) in enumerate(links):
         leaving[first].append((2 * index, second, latency))
         leaving[second].append((2 * index + 1, first, latency))
-    best, ways, todo = {start: (0.0, 0)}, {start: []}, [(0.0, 0, nodes.index(start))]
+    best, routes, todo = {start: (0.0, 0)}, {start: []}, [(0.0, 0, nodes.index(start))]
     while todo:
         seconds, count, number = heapq.heappop(todo)
         if (seconds, count) > best[nodes[number]]:
@@ -44,9 +44,9 @@ def every_way_from(start, nodes, links):
         for link, other, latency in leaving[nodes[number]]:
             cost = (seconds + latency, count + 1)
             if other not in best or cost < best[other]:
-                best[other], ways[other] = cost, [*ways[nodes[number]], link]
+                best[other], routes[other] = cost, [*routes[nodes[number]], link]
                 heapq.heappush(todo, (*cost, nodes.index(other)))
-    return ways
+    return routes
 
 
 @given(network=networks(), data=generators.data())
@@ -58,7 +58,7 @@ def test_ways_through_any_network_are_those_of_a_plain_search(network, data):
     source, target = np.array(asked, np.int64).reshape(-1, 2).T
     expected = {name: every_way_from(name, list(routing.names), links) for name in devices}
 
-    assert [expected[devices[a]][devices[b]] for a, b in asked] == lists(routing.ways(source, target))
+    assert [expected[devices[a]][devices[b]] for a, b in asked] == lists(routing.routes(source, target))
 
 
 def hop_by_hop(shape, source, target):
@@ -80,7 +80,7 @@ def test_ways_through_a_torus_are_those_of_going_hop_by_hop(shape, data):
     asked = data.draw(generators.lists(generators.tuples(device, device), max_size=6))
     source, target = np.array(asked, np.int64).reshape(-1, 2).T
 
-    assert [hop_by_hop(shape, a, b) for a, b in asked] == lists(Torus(tuple(shape)).ways(source, target))
+    assert [hop_by_hop(shape, a, b) for a, b in asked] == lists(Torus(tuple(shape)).routes(source, target))
 
 
 def line(devices, latency=1e-6):
@@ -92,9 +92,9 @@ def line(devices, latency=1e-6):
 def test_a_ring_on_a_line_of_1500_devices_asks_for_the_links_of_its_messages_only():
     one = ring(1500).rounds[0]
 
-    ways = line(1500).routing.ways(one.source, one.target)
+    routes = line(1500).routing.routes(one.source, one.target)
 
-    assert 1499 + 1499 == ways.links.size  # a step to the next, and the whole way back
+    assert 1499 + 1499 == routes.links.size  # a step to the next, and the whole way back
     found = predict_all_reduce(line(1500), 1e6, "ring")
     assert 2 * 1499 * (1499e-6 + 1e6 / 1500 / 1e9) == pytest.approx(found.seconds, rel=1e-9)  # as slow as the way back
 
@@ -102,31 +102,33 @@ def test_a_ring_on_a_line_of_1500_devices_asks_for_the_links_of_its_messages_onl
 def test_a_ring_of_100000_devices_in_a_torus_takes_no_more_links_than_its_messages_have():
     devices = np.arange(100_000)
 
-    assert 100_000 == Torus((100_000,)).ways(devices, (devices + 1) % 100_000).links.size
+    assert 100_000 == Torus((100_000,)).routes(devices, (devices + 1) % 100_000).links.size
 
 
 def test_ways_with_too_many_links_are_refused(monkeypatch):
     monkeypatch.setattr("simulator.routing.MOST_LINKS", 12)
     near, far = np.arange(3), np.arange(3, 6)
 
-    assert 9 == line(6).routing.ways(near, far).links.size
-    with pytest.raises(TooLarge, match=r"6 ways between 6 devices .* Use an algorithm whose messages go to neighbours"):
-        line(6).routing.ways(np.concatenate([near, far]), np.concatenate([far, near]))
+    assert 9 == line(6).routing.routes(near, far).links.size
+    with pytest.raises(
+        TooLarge, match=r"6 routes between 6 devices .* Use an algorithm whose messages go to neighbours"
+    ):
+        line(6).routing.routes(np.concatenate([near, far]), np.concatenate([far, near]))
 
 
 def test_only_the_narrowest_links_of_a_line_hold_messages_up():
     bandwidth = np.array([4.0, 2.0, 3.0, 5.0, 1.0])
-    together = Ways(np.array([0, 5, 10]), np.array([0, 1, 2, 3, 4] * 2))
-    branching = Ways(np.array([0, 3, 5]), np.array([0, 1, 2, 0, 3]))
+    together = Routes(np.array([0, 5, 10]), np.array([0, 1, 2, 3, 4] * 2))
+    branching = Routes(np.array([0, 3, 5]), np.array([0, 1, 2, 0, 3]))
 
     assert [[4], [4]] == lists(together.narrowed(bandwidth))
     # All messages of 2 and 3 take the link before, which has less; those of 0 do not all take the one after.
     assert [[0, 1], [0]] == lists(branching.narrowed(bandwidth))
-    assert [[], []] == lists(Ways(np.zeros(3, np.int64), np.empty(0, np.int64)).narrowed(bandwidth))
+    assert [[], []] == lists(Routes(np.zeros(3, np.int64), np.empty(0, np.int64)).narrowed(bandwidth))
 
 
 def test_ways_without_links_take_seconds_and_bytes_of_the_same_kind():
     cluster = Cluster.star(1, 1e9, 1e-6)
 
-    assert np.float64 == cluster.latency_of(cluster.routing.ways(np.empty(0, int), np.empty(0, int))).dtype
+    assert np.float64 == cluster.latency_of(cluster.routing.routes(np.empty(0, int), np.empty(0, int))).dtype
     assert np.float64 == predict_all_reduce(cluster, 8, "double_tree").link_bytes.dtype

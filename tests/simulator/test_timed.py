@@ -157,3 +157,8 @@ def test_tensors_in_pieces_stay_so_when_they_meet_others(function, first, second
 
         pieces = tf.logical_pieces(strategy.run(step).values[0])
         assert [first, second] == [piece.tolist() for _, piece in pieces]
+
+
+def test_nothing_is_written_into_a_tensor(strategy):
+    with pytest.raises(TypeError, match=r"add was to write into a tensor; expected no change.*\. Leave out= away"):
+        strategy.run(lambda: np.add(tf.ones([2]), 1, out=tf.ones([2])))

@@ -13,7 +13,7 @@ from simulator.prediction import predict_all_reduce
 
 
 def route(cluster, source, target):
-    return [cluster.link_name(link) for link in cluster.routing.ways(np.array([source]), np.array([target])).links]
+    return [cluster.link_name(link) for link in cluster.routing.routes(np.array([source]), np.array([target])).links]
 
 
 def test_routes_are_the_expected_links():

@@ -3,11 +3,8 @@
 import contextlib
 import gzip
 import json
-import os
 import pathlib
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree
 
 import numpy as np
@@ -19,6 +16,7 @@ from simulator import Arrow, Cluster, Span, Trace, predict_all_reduce, presets, 
 from simulator.recording import record
 from simulator.schedules import ALGORITHMS, ring
 from simulator.timeline import Unit
+from tests.children import run_python
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 RING = trace_all_reduce(presets.ethernet(2, 4, 100), 2**20, "ring")
@@ -193,16 +191,7 @@ print(trace.to_json(), trace.to_svg(), trace.summary())
 
 
 def test_the_same_input_gives_the_same_bytes_in_any_process():
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
+    outputs = {run_python(SCRIPT, PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
 
     assert 1 == len(outputs)
     assert len(outputs.pop()) > 10_000

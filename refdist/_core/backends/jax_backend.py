@@ -5,19 +5,24 @@ import copy
 import functools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from refdist._core.base.enums import ReduceOp
+from refdist._core.base.jax_facts import is_tracer
 from refdist._core.compilers.means import averaged
 from refdist._core.compilers.mesh_compiler import MeshCompiler
 from refdist._core.compilers.meshes import constrained, sharding
 from refdist._core.devices.device import Device, resolve
 from refdist._core.devices.tpu_topology import mesh_shape
 from refdist._core.seam.backend import Tensors
+from refdist._core.seam.compiler import Compiler
+
+if TYPE_CHECKING:
+    from refdist._core.strategies.plan import Plan
 
 _KINDS = {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
 
@@ -110,7 +115,7 @@ class JaxBackend:
         return np.array(cores, object).reshape(mesh_shape(len(cores)))
 
     def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
-        if isinstance(tensor, jax.core.Tracer):  # pyright: ignore[reportAttributeAccessIssue]
+        if is_tracer(tensor):
             return constrained(tensor, len(devices), partition)
         if len(devices) == 1:
             return self.copy(tensor, devices[0])
@@ -154,8 +159,8 @@ class JaxBackend:
         """JAX's own object for a device."""
         return self._device(device)
 
-    def compiler(self, plan: Any) -> Any:
-        return MeshCompiler(plan)
+    def compiler(self, plan: "Plan") -> Compiler:
+        return MeshCompiler(plan, self)
 
 
 def _require_exact(value: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base.convert import cast
+from refdist._core.base.jax_facts import is_jax, is_tracer
 
 
 class IndexedSlices:
@@ -22,8 +23,8 @@ class IndexedSlices:
                 f"{verb}() got a {type(given).__name__}; expected tf.IndexedSlices for scatter_add, scatter_sub and "
                 f"scatter_update, and a tensor for the others. Use the method that fits the value."
             )
-        if hasattr(given.values, "aval") or hasattr(given.indices, "aval"):
-            return cls._traced(verb, given, shape, dtype)
+        if is_jax(given.values) or is_jax(given.indices):
+            return cls._of_jax(verb, given, shape, dtype)
         indices, values = np.asarray(given.indices), np.asarray(given.values)
         if indices.dtype.kind not in "iu":
             raise TypeError(
@@ -41,7 +42,7 @@ class IndexedSlices:
         return cls(cast(values, np.dtype(dtype), given.values), indices)
 
     @classmethod
-    def _traced(cls, verb: str, given: "IndexedSlices", shape: tuple[int, ...], dtype: Any) -> "IndexedSlices":
+    def _of_jax(cls, verb: str, given: "IndexedSlices", shape: tuple[int, ...], dtype: Any) -> "IndexedSlices":
         """Do the same for tensors of JAX, without looking at their numbers, which may not be known yet."""
         values, indices = given.values, given.indices
         expected = (*np.shape(indices), *shape[1:])
@@ -50,7 +51,7 @@ class IndexedSlices:
                 f"{verb}() got values of shape {np.shape(values)} and dtype {values.dtype} for {np.shape(indices)} indices; "
                 f"expected {expected} and {dtype}, one slice of a variable of shape {shape} for each index. Convert the values."
             )
-        if not type(indices).__name__.endswith("Tracer"):
+        if not is_tracer(indices):
             known = np.asarray(indices)
             if known.size and not (0 <= known.min() and known.max() < shape[0]):
                 raise ValueError(
@@ -60,8 +61,7 @@ class IndexedSlices:
 
     def inside(self, rows: int) -> Any:
         """Return whether all indices are those of rows, as a tensor for the program; None if that is known already."""
-        known = not type(self.indices).__name__.endswith("Tracer")
-        return None if known else ((self.indices >= 0) & (self.indices < rows)).all()
+        return ((self.indices >= 0) & (self.indices < rows)).all() if is_tracer(self.indices) else None
 
     @classmethod
     def joined(cls, parts: Sequence["IndexedSlices"], divisor: int = 1) -> "IndexedSlices":

@@ -5,6 +5,15 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
+_VALUE_ERRORS = frozenset(
+    {
+        "ConcretizationTypeError",
+        "TracerArrayConversionError",
+        "TracerBoolConversionError",
+        "TracerIntegerConversionError",
+    }
+)
+
 
 def is_jax(value: Any) -> bool:
     """Say whether a value is an array of JAX, or stands for one in a trace."""
@@ -24,6 +33,27 @@ def is_concrete(value: Any) -> bool:
 def mentions_tracer(error: BaseException) -> bool:
     """Say whether an error is about something that stands for a value in a trace."""
     return "Tracer" in str(error)
+
+
+def asks_for_a_value(error: BaseException) -> bool:
+    """Say whether an error comes of asking for a value that becomes known when a program runs."""
+    return bool(_kinds(error) & _VALUE_ERRORS)
+
+
+def outlived_its_trace(error: BaseException) -> bool:
+    """Say whether an error comes of something that stood for a value in a trace that has ended."""
+    return "UnexpectedTracerError" in _kinds(error)
+
+
+def _kinds(error: BaseException) -> set[str]:
+    return {kind.__name__ for one in (error, error.__cause__) for kind in type(one).__mro__}
+
+
+def show_hidden_frames(error: BaseException) -> None:
+    """Take away what JAX says of frames that it has hidden, where the error is raised anew with all of them."""
+    notes = getattr(error, "__notes__", None)
+    if notes:
+        notes[:] = [note for note in notes if "JAX has removed its internal frames" not in note]
 
 
 def loaded() -> bool:

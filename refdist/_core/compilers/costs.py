@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jax.extend.core import Literal, jaxprs_in_params
 
-from refdist._core.compilers.merging import MEETINGS, plain
+from refdist._core.compilers.jaxpr_steps import MEETINGS, plain
 
 _FREE = frozenset(
     {

@@ -15,7 +15,6 @@ from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
 from refdist._core.seam.backend import NOWHERE, Backend, Tensors
 from refdist._core.seam.capabilities import LogicalDevices, required
-from refdist._core.seam.draft import NeedsWide
 
 
 class DraftBackend:
@@ -24,8 +23,8 @@ class DraftBackend:
     name = "staged"
     tensor_type: type = jax.Array
 
-    def __init__(self, real: Backend, lay_out: Callable[..., Any], *, exact: bool) -> None:
-        self._real, self._lay_out, self._exact = real, lay_out, exact
+    def __init__(self, real: Backend, lay_out: Callable[..., Any], require_room: Callable[[Any], None]) -> None:
+        self._real, self._lay_out, self._require_room = real, lay_out, require_room
 
     def devices(self) -> tuple[Device, ...]:
         return self._real.devices()
@@ -38,19 +37,9 @@ class DraftBackend:
             return array  # text takes no part in programs, but may pass through
         if isinstance(array, jax.Array):
             return array
-        self.require_room(array)
+        self._require_room(array)
         with jax.ensure_compile_time_eval():
             return jnp.asarray(np.array(array, copy=True))
-
-    def require_room(self, array: Any) -> None:
-        """Raise where 64-bit numbers would be cut to 32."""
-        if jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
-            return
-        if self._exact:
-            if array.dtype.itemsize == 8 and array.dtype.kind in "iuf":
-                raise NeedsWide
-        else:
-            self._real.require_exact(np.asarray(array))  # pyright: ignore[reportAttributeAccessIssue]
 
     def get(self, tensor: jax.Array) -> np.ndarray[Any, Any]:
         return np.array(tensor, copy=True)  # raises JAX's own error, to which the line is added

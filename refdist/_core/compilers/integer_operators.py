@@ -4,14 +4,19 @@ JAX divides by zero without a word, takes the last row for one beyond the end, a
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
 from jax._src.array import ArrayImpl
-from jax._src.core import ShapedArray, Tracer  # pyright: ignore
+from jax._src.core import ShapedArray  # pyright: ignore
 
+from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
+from refdist._core.seam.draft import Draft
+
+Operator: TypeAlias = Callable[[Any, Any], Any]
+Prepare: TypeAlias = Callable[[Draft, Any, Any], tuple[Any, Any]]
 
 _DIVISIONS = ("truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod")
 
@@ -25,30 +30,30 @@ def install() -> None:
         setattr(ArrayImpl, constants, _prepared(getattr(ArrayImpl, constants), prepare))
 
 
-def _prepared(original: Callable[[Any, Any], Any], prepare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _prepared(original: Operator, prepare: Prepare) -> Operator:
     def operate(self: Any, other: Any) -> Any:
-        return original(self, other) if HERE.get().draft is None else original(*prepare(self, other))
+        draft = HERE.get().draft
+        return original(self, other) if draft is None else original(*prepare(draft, self, other))
 
     return operate
 
 
-def _divided(name: str) -> Callable[[Any, Any], tuple[Any, Any]]:
+def _divided(name: str) -> Prepare:
     divide = _exact if name.endswith("truediv") else _by_zero_refused
 
-    def prepare(self: Any, other: Any) -> tuple[Any, Any]:
+    def prepare(draft: Draft, self: Any, other: Any) -> tuple[Any, Any]:
         convert = getattr(other, "__jax_array__", None)  # a variable
         other = other if convert is None else convert()
         whole = self.dtype.kind in "iu" and (
             isinstance(other, int) or getattr(getattr(other, "dtype", None), "kind", "") in "iu"
         )
-        return divide(self, other, self if name.startswith("r") else other) if whole else (self, other)
+        return divide(draft, self, other, self if name.startswith("r") else other) if whole else (self, other)
 
     return prepare
 
 
-def _exact(self: Any, other: Any, _: Any) -> tuple[Any, Any]:
+def _exact(draft: Draft, self: Any, other: Any, _: Any) -> tuple[Any, Any]:
     """Divide integers in 64 bits, and narrow ones in 32, where the numbers of a program are exact."""
-    draft: Any = HERE.get().draft
     if not draft.compiler.exact:
         return self, other
     size = max(self.dtype.itemsize, 0 if isinstance(other, int) else other.dtype.itemsize)
@@ -57,19 +62,17 @@ def _exact(self: Any, other: Any, _: Any) -> tuple[Any, Any]:
     return self.astype(dtype), jnp.asarray(other, dtype)
 
 
-def _by_zero_refused(self: Any, other: Any, divisor: Any) -> tuple[Any, Any]:
-    draft: Any = HERE.get().draft
+def _by_zero_refused(draft: Draft, self: Any, other: Any, divisor: Any) -> tuple[Any, Any]:
     draft.require(jnp.all(divisor != 0), ZeroDivisionError, "Integers were divided by zero; expected other divisors.")
     return self, other
 
 
-def _indexed(self: Any, key: Any) -> tuple[Any, Any]:
+def _indexed(draft: Draft, self: Any, key: Any) -> tuple[Any, Any]:
     """Let the program say where an index that is known only when it runs is beyond the end."""
-    draft: Any = HERE.get().draft
     for axis, index in enumerate(key if isinstance(key, tuple) else (key,)):
         if index is None or index is Ellipsis or getattr(index, "dtype", None) == np.dtype(bool):
             break  # behind these, places and axes are not the same
-        if isinstance(index, Tracer) and index.dtype.kind in "iu" and axis < self.ndim:
+        if is_tracer(index) and index.dtype.kind in "iu" and axis < self.ndim:
             size = self.shape[axis]
             text = (
                 f"An index was beyond the {size} elements of axis {axis} of a tensor; expected {-size} to {size - 1}."

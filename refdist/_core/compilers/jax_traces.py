@@ -12,6 +12,8 @@ from jax._src.core import extend_axis_env_nd, set_current_trace, trace_ctx  # py
 from jax._src.interpreters.partial_eval import DynamicJaxprTrace  # pyright: ignore
 from jax.extend.core import get_opaque_trace_state  # pyright: ignore
 
+from refdist._core.base.jax_facts import is_tracer
+
 
 def trace_state() -> object:
     """Which traces are open; compares equal in the same ones."""
@@ -26,7 +28,7 @@ with ThreadPoolExecutor(1) as _executor:
 
 
 @contextmanager
-def renewed() -> Generator[None]:
+def unseen_trace() -> Generator[None]:
     """Be in a trace that no cache of JAX has seen: it is told from all others by the name of an axis."""
     with extend_axis_env_nd([(("trace", next(_NUMBERS)), 1)]):
         yield
@@ -45,7 +47,7 @@ def treat_as_outside(trace: Any) -> None:
 
 def staging() -> bool:
     """Say whether what is computed now becomes part of a program that runs later: inside jit or scan, not grad or vmap."""
-    return tracing() and isinstance(jax.lax.add(1, 1), jax.core.Tracer)  # pyright: ignore[reportAttributeAccessIssue]
+    return tracing() and is_tracer(jax.lax.add(1, 1))
 
 
 def writing_a_program() -> bool:

@@ -1,29 +1,22 @@
-"""The programs that replicas have written, made one, and which of its results differ between replicas."""
+"""The programs that replicas have written, made one."""
 
-import dataclasses
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.core import Tracer
 from jax.core import eval_jaxpr as evaluated
-from jax.extend.core import Literal, jaxprs_in_params
+from jax.extend.core import Literal
 
+from refdist._core.base.jax_facts import is_tracer
+from refdist._core.compilers.jaxpr_steps import CALLS, MEETINGS, bound, meets, read
+from refdist._core.compilers.likeness import alike, same_bits
 from refdist._core.compilers.meshes import AXIS
-
-CALLS = frozenset({"jit", "pjit", "closed_call"})
-MEETINGS = frozenset({"psum", "psum_invariant", "pmax", "pmin", "all_gather", "all_gather_invariant"})
+from refdist._core.seam.compiler import ReplicaPart
 
 
-class Replica(NamedTuple):
-    """What one replica has written: a program without arguments, which reads what is around it."""
-
-    closed: Any
-
-
-def merged(replicas: Sequence[Replica], columns: Sequence[Sequence[Any]]) -> tuple[list[Any], bool]:
+def merged(parts: Sequence[ReplicaPart], columns: Sequence[Sequence[Any]]) -> tuple[list[Any], bool]:
     """Run one program for all replicas, and return some of its results, and whether the replicas take different steps.
 
     Mostly all have written the same. Where only numbers differ, each replica takes its own; where the steps differ,
@@ -32,13 +25,13 @@ def merged(replicas: Sequence[Replica], columns: Sequence[Sequence[Any]]) -> tup
     Args:
         columns: for each wanted result, where each replica has it: a place in its outputs, or the value itself.
     """
-    first, *others = [replica.closed for replica in replicas]
+    first, *others = parts
     if all(isinstance(place, int) and place == column[0] for column in columns for place in column):
         numbers = _Numbers(first, others)
         if numbers.aligned:
             outputs = numbers.run()
             return [outputs[column[0]] for column in columns], False
-    outputs = _all_steps([first, *others])
+    outputs = _all_steps(parts)
     places = [
         [out[place] if isinstance(place, int) else place for out, place in zip(outputs, column, strict=True)]
         for column in columns
@@ -47,7 +40,7 @@ def merged(replicas: Sequence[Replica], columns: Sequence[Sequence[Any]]) -> tup
 
 
 class _Numbers:
-    """Compares programs step by step; what may differ is the numbers in them."""
+    """Programs that differ at most in the numbers in them, compared step by step."""
 
     def __init__(self, first: Any, others: Sequence[Any]) -> None:
         self._first = first
@@ -64,14 +57,14 @@ class _Numbers:
         env = dict(zip(self._first.jaxpr.constvars, consts, strict=True))
         for step, eqn in enumerate(self._first.jaxpr.eqns):
             values = [
-                _own(self._literals[step, place]) if (step, place) in self._literals else _read(env, atom)
+                _own(self._literals[step, place]) if (step, place) in self._literals else read(env, atom)
                 for place, atom in enumerate(eqn.invars)
             ]
             env.update(zip(eqn.outvars, bound(eqn, values), strict=True))
         outs = self._first.jaxpr.outvars
         last = len(self._first.jaxpr.eqns)
         return [
-            _own(self._literals[last, place]) if (last, place) in self._literals else _read(env, atom)
+            _own(self._literals[last, place]) if (last, place) in self._literals else read(env, atom)
             for place, atom in enumerate(outs)
         ]
 
@@ -84,7 +77,7 @@ class _Numbers:
             if not self._align_const(place, a, b, number):
                 return False
         for step, (a, b) in enumerate(zip(mine.eqns, theirs.eqns, strict=True)):
-            if a.primitive is not b.primitive or not _alike(a.params, b.params) or len(a.invars) != len(b.invars):
+            if a.primitive is not b.primitive or not alike(a.params, b.params) or len(a.invars) != len(b.invars):
                 return False
             if not self._align_atoms(step, a.invars, b.invars, same, number):
                 return False
@@ -102,7 +95,7 @@ class _Numbers:
             return True
         if np.shape(a) != np.shape(b) or a.dtype != b.dtype:
             return False
-        if _traced(a) or _traced(b) or not _same_bits(a, b):
+        if is_tracer(a) or is_tracer(b) or not same_bits(a, b):
             self._consts.setdefault(place, [a] * number).append(b)
         elif place in self._consts:
             self._consts[place].append(b)
@@ -118,10 +111,10 @@ class _Numbers:
                 continue
             if a.aval != b.aval:
                 return False
-            known = self._literals.get((step, place))
-            if known is not None:
-                known.append(b.val)
-            elif not _same_bits(a.val, b.val):
+            differing = self._literals.get((step, place))
+            if differing is not None:
+                differing.append(b.val)
+            elif not same_bits(a.val, b.val):
                 self._literals[step, place] = [*[a.val] * number, b.val]
         return True
 
@@ -138,17 +131,17 @@ def _all_steps(programs: Sequence[Any]) -> list[list[Any]]:
         needed = [_needed(eqns, p.jaxpr.outvars) for eqns, p in zip(remaining, programs, strict=True)]
         _take(envs, stretches, needed)
         if not any(remaining):
-            return [[_read(env, atom) for atom in p.jaxpr.outvars] for env, p in zip(envs, programs, strict=True)]
+            return [[read(env, atom) for atom in p.jaxpr.outvars] for env, p in zip(envs, programs, strict=True)]
         met: list[Any] = [eqns.pop(0) if eqns else None for eqns in remaining]
         first = met[0]
         if any(
-            one is None or one.primitive is not first.primitive or not _alike(one.params, first.params) for one in met
+            one is None or one.primitive is not first.primitive or not alike(one.params, first.params) for one in met
         ):
             raise ValueError(
                 "The replicas have written programs that meet inside a jax transformation (such as lax.scan) in different ways; "
                 "expected the same steps there. Do what depends on the replica outside of it, or use tf.function(trace_once=True)."
             )
-        columns = zip(*[[_read(env, a) for a in eqn.invars] for env, eqn in zip(envs, met, strict=True)], strict=True)
+        columns = zip(*[[read(env, a) for a in eqn.invars] for env, eqn in zip(envs, met, strict=True)], strict=True)
         outs = bound(first, [_own(list(column)) for column in columns])
         for env, eqn in zip(envs, met, strict=True):
             env.update(zip(eqn.outvars, outs, strict=True))
@@ -183,7 +176,7 @@ def _take(envs: list[dict[Any, Any]], stretches: list[list[Any]], needed: list[s
         def own() -> list[Any]:
             env = dict(envs[number])
             for eqn in stretches[number]:
-                env.update(zip(eqn.outvars, bound(eqn, [_read(env, atom) for atom in eqn.invars]), strict=True))
+                env.update(zip(eqn.outvars, bound(eqn, [read(env, atom) for atom in eqn.invars]), strict=True))
             return [
                 env[var] if replica == number else jnp.zeros(var.aval.shape, var.aval.dtype)
                 for replica, group in enumerate(made)
@@ -233,135 +226,8 @@ def _open(steps: list[Any], env: dict[Any, Any], eqns: list[Any]) -> None:
     eqns[:0] = [*inner.jaxpr.eqns, _Alias(inner.jaxpr.outvars, call.outvars, call.ctx, {}, _Nothing)]
 
 
-def varying_outputs(jaxpr: Any, inputs: Sequence[bool]) -> tuple[list[bool], set[int]]:
-    """Say which results of a program may differ between replicas, given which inputs do.
-
-    And which of its steps are sums of what is equal on all replicas: these need no exchange.
-    """
-    varying = {var for var, differs in zip(jaxpr.invars, inputs, strict=True) if differs}
-    needless: set[int] = set()
-    for step, eqn in enumerate(jaxpr.eqns):
-        if eqn.primitive.name in MEETINGS:
-            if eqn.primitive.name == "psum" and not any(a in varying for a in eqn.invars if not isinstance(a, Literal)):
-                needless.add(step)
-            continue
-        if _asks_who(eqn) or any(not isinstance(atom, Literal) and atom in varying for atom in eqn.invars):
-            varying.update(eqn.outvars)
-    return [not isinstance(atom, Literal) and atom in varying for atom in jaxpr.outvars], needless
-
-
-def run_program(closed: Any, inputs: Sequence[Any], needless: Container[int], count: int) -> list[Any]:
-    """Run a program; sums of what is equal on all replicas are products with their number."""
-    if not needless:
-        return list(evaluated(closed.jaxpr, closed.consts, *inputs))
-    jaxpr = closed.jaxpr
-    env: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*closed.consts, *inputs], strict=True))
-    for step, eqn in enumerate(jaxpr.eqns):
-        values = [_read(env, atom) for atom in eqn.invars]
-        outs = [jnp.asarray(x) * np.asarray(count, x.dtype) for x in values] if step in needless else bound(eqn, values)
-        env.update(zip(eqn.outvars, outs, strict=True))
-    return [_read(env, atom) for atom in jaxpr.outvars]
-
-
-def _asks_who(eqn: Any) -> bool:
-    if eqn.primitive.name == "axis_index":
-        return True
-    return any(_asks_who(inner) for jaxpr in jaxprs_in_params(eqn.params) for inner in plain(jaxpr).eqns)
-
-
-def meets(eqn: Any) -> bool:
-    """Say whether replicas meet in a step, or in the programs inside it."""
-    if eqn.primitive.name in MEETINGS:
-        return True
-    return any(meets(inner) for jaxpr in jaxprs_in_params(eqn.params) for inner in plain(jaxpr).eqns)
-
-
-def plain(jaxpr: Any) -> Any:
-    """The steps of a program, with or without its constants."""
-    return getattr(jaxpr, "jaxpr", jaxpr)
-
-
 def _own(values: list[Any]) -> Any:
+    """Out of one value for each replica, the replica's own."""
     if all(value is values[0] for value in values):
         return values[0]
     return jnp.stack([jnp.asarray(value) for value in values])[lax.axis_index(AXIS)]
-
-
-def _read(env: dict[Any, Any], atom: Any) -> Any:
-    return atom.val if isinstance(atom, Literal) else env[atom]
-
-
-def bound(eqn: Any, values: Sequence[Any]) -> Sequence[Any]:
-    """Take a step with other values."""
-    with eqn.ctx.manager:
-        outs = eqn.primitive.bind(*values, **eqn.primitive.get_bind_params(eqn.params))
-    return outs if eqn.primitive.multiple_results else [outs]
-
-
-def _same_bits(a: Any, b: Any) -> bool:
-    """Say whether two arrays are the same, also where they have zeros of different sign, or no numbers."""
-    one, other = np.asarray(a), np.asarray(b)
-    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
-
-
-def _traced(value: Any) -> bool:
-    return isinstance(value, Tracer)
-
-
-def _alike(a: Any, b: Any) -> bool:
-    """Say whether parameters of two steps mean the same; functions, which each trace makes anew, come with a program."""
-    if a is b:
-        return True
-    if hasattr(a, "eqns") and hasattr(b, "eqns"):
-        return _same_program(a, b)
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, dict):
-        # The rules of derivatives come as functions, which each trace makes anew, beside the program that they belong to.
-        program = any(hasattr(value, "eqns") for value in a.values())
-        rules = {key for key in a if program and (callable(a[key]) or hasattr(a[key], "call_wrapped"))}
-        return a.keys() == b.keys() and all(key in rules or _alike(a[key], b[key]) for key in a)
-    if isinstance(a, (tuple, list)):
-        return len(a) == len(b) and all(map(_alike, a, b))
-    if isinstance(a, np.ndarray):
-        return _same_bits(a, b)
-    if dataclasses.is_dataclass(a):
-        return all(_alike(getattr(a, field.name), getattr(b, field.name)) for field in dataclasses.fields(a))
-    if callable(a):
-        return _same_function(a, b)
-    return bool(a == b)
-
-
-def _same_function(a: Any, b: Any) -> bool:
-    """Say whether two functions do the same: one code, and the same values inside."""
-    if a == b:
-        return True
-    if getattr(a, "__code__", None) is None or a.__code__ is not getattr(b, "__code__", None):
-        return False
-    parts = [[*(cell.cell_contents for cell in one.__closure__ or ()), *(one.__defaults__ or ())] for one in (a, b)]
-    return all(x is y or (type(x) is type(y) and _alike(x, y)) for x, y in zip(*parts, strict=True))
-
-
-def _same_program(a: Any, b: Any) -> bool:
-    """Say whether two inner programs are the same, numbers included."""
-    consts = zip(getattr(a, "consts", ()), getattr(b, "consts", ()), strict=False)
-    if any(x is not y and (_traced(x) or _traced(y) or not _same_bits(x, y)) for x, y in consts):
-        return False
-    mine, theirs = plain(a), plain(b)
-    if len(mine.eqns) != len(theirs.eqns) or [v.aval for v in mine.invars] != [v.aval for v in theirs.invars]:
-        return False
-    same = dict(zip([*theirs.constvars, *theirs.invars], [*mine.constvars, *mine.invars], strict=False))
-
-    def atoms(xs: Any, ys: Any) -> bool:
-        return len(xs) == len(ys) and all(
-            (isinstance(y, Literal) and x.aval == y.aval and _same_bits(x.val, y.val))
-            if isinstance(x, Literal)
-            else same.get(y) is x
-            for x, y in zip(xs, ys, strict=True)
-        )
-
-    for x, y in zip(mine.eqns, theirs.eqns, strict=True):
-        if x.primitive is not y.primitive or not atoms(x.invars, y.invars) or not _alike(x.params, y.params):
-            return False
-        same.update(zip(y.outvars, x.outvars, strict=True))
-    return atoms(mine.outvars, theirs.outvars)

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -11,27 +11,30 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from refdist._core.base.where import HERE
-from refdist._core.compilers.compiler import Compiler, Traced, of_the_trace
-from refdist._core.compilers.merging import AXIS
-from refdist._core.compilers.meshes import constrained, manual, mesh_of
+from refdist._core.compilers.meshes import AXIS, constrained, manual, mesh_of
+from refdist._core.compilers.replica_compiler import ReplicaCompiler, in_program
 from refdist._core.devices.device import Device
+from refdist._core.seam.compiler import Compiled, Spec, WrittenProgram
+
+if TYPE_CHECKING:
+    from refdist._core.backends.jax_backend import JaxBackend
+    from refdist._core.replicas.values import Storage
+    from refdist._core.strategies.plan import Plan
 
 
-class MeshCompiler(Compiler):
-    """Replicas are devices: one program for all, spread by `shard_map`."""
+class MeshCompiler(ReplicaCompiler):
+    """Makes one program for all devices, which `shard_map` spreads."""
 
-    def __init__(self, plan: Any) -> None:
+    def __init__(self, plan: "Plan", backend: "JaxBackend") -> None:
         super().__init__(plan)
-        real, self._logical = self.real, len(plan.logical[0]) if plan.logical else 1
-        self._places = [real.real_device(device) for device in plan.devices]
+        self._backend, self._logical = backend, len(plan.logical[0]) if plan.logical else 1
+        self._places = [backend.real_device(device) for device in plan.devices]
         if self.count == self._logical == 1:
             self._same = self._each = SingleDeviceSharding(self._places[0])
         else:
-            cores = (
-                [real.real_device(core) for group in plan.logical for core in group]
-                if self._logical > 1
-                else self._places
-            )
+            cores = self._places
+            if self._logical > 1:
+                cores = [backend.real_device(core) for group in plan.logical for core in group]
             self._mesh = mesh_of(cores, self.count, self._logical)
             self._same, self._each = (
                 NamedSharding(self._mesh, spec) for spec in (PartitionSpec(), PartitionSpec(AXIS))
@@ -41,55 +44,43 @@ class MeshCompiler(Compiler):
         self._waits = self.count * self._logical > 1 and self._places[0].platform == "cpu"
 
     def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
-        return tensor if len(devices) == 1 else constrained(of_the_trace(tensor), len(devices), partition)
+        return tensor if len(devices) == 1 else constrained(in_program(tensor), len(devices), partition)
 
     def placed(self) -> AbstractContextManager[Any]:
         return manual(self._mesh) if self._logical > 1 else contextlib.nullcontext()
 
-    def compile(self, traced: Traced) -> Callable[..., Sequence[Any]]:
-        program = self.local(traced)
+    def require_room(self, array: Any) -> None:
+        self._backend.require_exact(np.asarray(array))
+
+    def compile(self, program: WrittenProgram) -> Compiled:
         if self.count == self._logical == 1:
-            return jax.jit(program)
-        given = [traced.jaxpr.in_avals[index] for index in traced.used]
-        made = [*traced.jaxpr.out_avals[: len(traced.outputs)], *[None] * bool(traced.differing)]
-        each = [traced.inputs[index] for index in traced.used]
-        flagged = [*traced.outputs, *[False] * bool(traced.differing)]
-
-        def spread(*values: Any) -> list[Any]:
-            # A scalar has no dimension to be spread along, and is given one.
-            some = iter(values)
-            own = [
-                jnp.zeros(aval.shape, aval.dtype) if _empty(aval) else _scalar(next(some), aval, e)
-                for aval, e in zip(given, each, strict=True)
-            ]
-            outputs = zip(program(*own), made, flagged, strict=True)
-            return [x.reshape((1,)) if e and not x.ndim else x for x, aval, e in outputs if not _empty(aval)]
-
-        def specs(avals: Sequence[Any], each: Sequence[bool]) -> list[Any]:
-            known = [e for aval, e in zip(avals, each, strict=True) if not _empty(aval)]
-            return [PartitionSpec(AXIS) if e else PartitionSpec() for e in known]
-
-        ins, outs = tuple(specs(given, each)), specs(made, flagged)
+            return jax.jit(self.for_one_replica(program))
+        spread = _Spread(program)
         mapped = jax.shard_map(
-            spread, mesh=self._mesh, in_specs=ins, out_specs=outs, axis_names={AXIS}, check_vma=False
+            spread.of_one_replica(self.for_one_replica(program)),
+            mesh=self._mesh,
+            in_specs=tuple(_specs(spread.given, spread.own_given)),
+            out_specs=_specs(spread.made, spread.own_made),
+            axis_names={AXIS},
+            check_vma=False,
         )
 
-        def whole(*values: Any) -> list[Any]:
+        def with_empty_tensors(*values: Any) -> list[Any]:
             # XLA cannot spread what has no elements; it is left out, and made again.
-            some = iter(mapped(*[value for value, aval in zip(values, given, strict=True) if not _empty(aval)]))
-            return [
-                self._nothing(aval, e) if _empty(aval) else next(some) for aval, e in zip(made, flagged, strict=True)
-            ]
+            some = iter(mapped(*[value for value, aval in zip(values, spread.given, strict=True) if not _empty(aval)]))
+            outputs = zip(spread.made, spread.own_made, strict=True)
+            return [self._nothing(aval, own) if _empty(aval) else next(some) for aval, own in outputs]
 
+        whole = with_empty_tensors if any(map(_empty, [*spread.given, *spread.made])) else mapped
+        if self._logical == 1:
+            return jax.jit(whole)
         # Whatever the logical devices of a replica share out among themselves, each has the whole result at the end.
-        ends = [self._each if e else self._same for e in flagged]
-        program_of_all = whole if any(map(_empty, [*given, *made])) else mapped
-        return jax.jit(program_of_all, out_shardings=ends) if self._logical > 1 else jax.jit(program_of_all)
+        return jax.jit(whole, out_shardings=[self._each if own else self._same for own in spread.own_made])
 
-    def _nothing(self, aval: Any, each: bool) -> jax.Array:
+    def _nothing(self, aval: Any, own: bool) -> jax.Array:
         """A tensor without elements, for all replicas or with a part for each."""
-        shape = (aval.shape[0] * self.count, *aval.shape[1:]) if each else aval.shape
-        return jax.lax.with_sharding_constraint(jnp.zeros(shape, aval.dtype), self._each if each else self._same)
+        shape = (aval.shape[0] * self.count, *aval.shape[1:]) if own else aval.shape
+        return jax.lax.with_sharding_constraint(jnp.zeros(shape, aval.dtype), self._each if own else self._same)
 
     def wait(self, outputs: Sequence[Any]) -> None:
         if self._waits and outputs:
@@ -101,7 +92,7 @@ class MeshCompiler(Compiler):
             return tensor
         if not isinstance(tensor, jax.Array):
             tensor = np.asarray(tensor)
-            self.real.require_exact(tensor)
+            self._backend.require_exact(tensor)
         elif sharding == self._same:
             self._usual = sharding  # the tensors of a loop share the very object, and to compare two takes longer
             return tensor
@@ -123,13 +114,13 @@ class MeshCompiler(Compiler):
 
     def lower(self, array: Any) -> Any:
         part, here = array if self._same is self._each else array.addressable_data(0), HERE.get().device
-        return part if here is None else self.real.copy(part, here)
+        return part if here is None else self._backend.copy(part, here)
 
-    def lower_each(self, array: Any, spec: Any) -> list[Any]:
+    def lower_each(self, array: Any, spec: Spec) -> list[Any]:
         by_device = {shard.device: shard.data for shard in array.addressable_shards}
         return [by_device[place].reshape(spec[0]) for place in self._places]
 
-    def whole(self, copies: Sequence[Any], storage: Any) -> Any:
+    def whole(self, copies: Sequence[Any], storage: "Storage") -> Any:
         if storage.own_copies and len(copies) == self.count > 1:
             return self.lift_each(copies)
         fits = storage.homes == self.devices and self._logical == 1
@@ -137,19 +128,49 @@ class MeshCompiler(Compiler):
             return jax.device_put(copies[0], self._same)  # a variable of another strategy, or one copy for all
         return jax.make_array_from_single_device_arrays(copies[0].shape, self._same, list(copies))
 
-    def parts(self, array: Any, storage: Any) -> Sequence[Any]:
+    def parts(self, array: Any, storage: "Storage") -> Sequence[Any]:
         if self._same is self._each:
-            return [self.real.copy(array, home) for home in storage.homes]
+            return [self._backend.copy(array, home) for home in storage.homes]
         by_device = {shard.device: shard.data for shard in array.addressable_shards}
         shape = storage.shape
-        homes = [self.real.real_device(home) for home in storage.homes]
+        homes = [self._backend.real_device(home) for home in storage.homes]
         first = by_device[self._places[0]]
         return [by_device[h].reshape(shape) if h in by_device else jax.device_put(first, h) for h in homes]
+
+
+class _Spread:
+    """What a program takes and makes on each replica: shapes and dtypes, and whether it is the replica's own."""
+
+    def __init__(self, program: WrittenProgram) -> None:
+        self.given = [program.jaxpr.in_avals[index] for index in program.used]
+        self.own_given = [program.own_inputs[index] for index in program.used]
+        flags = bool(program.compared)  # one output more, which says what is equal
+        self.made = [*program.jaxpr.out_avals[: len(program.own_outputs)], *[None] * flags]
+        self.own_made = [*program.own_outputs, *[False] * flags]
+
+    def of_one_replica(self, run: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
+        """The part of one replica: a scalar has no dimension to be spread along, and is given one."""
+
+        def part(*values: Any) -> list[Any]:
+            some = iter(values)
+            inputs = [
+                jnp.zeros(aval.shape, aval.dtype) if _empty(aval) else _scalar(next(some), aval, own)
+                for aval, own in zip(self.given, self.own_given, strict=True)
+            ]
+            outputs = zip(run(*inputs), self.made, self.own_made, strict=True)
+            return [x.reshape((1,)) if own and not x.ndim else x for x, aval, own in outputs if not _empty(aval)]
+
+        return part
+
+
+def _specs(avals: Sequence[Any], own: Sequence[bool]) -> list[PartitionSpec]:
+    spread = [one for aval, one in zip(avals, own, strict=True) if not _empty(aval)]
+    return [PartitionSpec(AXIS) if one else PartitionSpec() for one in spread]
 
 
 def _empty(aval: Any) -> bool:
     return aval is not None and 0 in aval.shape
 
 
-def _scalar(value: Any, aval: Any, each: bool) -> Any:
-    return value.reshape(()) if each and not aval.shape else value
+def _scalar(value: Any, aval: Any, own: bool) -> Any:
+    return value.reshape(()) if own and not aval.shape else value

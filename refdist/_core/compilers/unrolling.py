@@ -12,7 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax.extend.core import Literal, jaxprs_in_params
 
-from refdist._core.compilers.merging import CALLS, MEETINGS, bound, meets, plain
+from refdist._core.compilers.jaxpr_steps import CALLS, MEETINGS, asks_who, bound, meets, plain
 
 MOST_REPLICAS = 8
 _PRODUCTS = frozenset({"dot_general", "conv_general_dilated"})
@@ -59,7 +59,7 @@ def _step(eqn: Any, columns: Sequence[list[Any]], count: int) -> list[list[Any]]
         return [[join(column, axis=eqn.params["all_gather_dimension"])] * count for column in columns]
     if name == "axis_index":
         return [[jnp.int32(index) for index in range(count)]]
-    if name in CALLS and (meets(eqn) or _asks(eqn)):
+    if name in CALLS and (meets(eqn) or asks_who(eqn)):
         inner = eqn.params["jaxpr"]
         return _steps(inner.jaxpr, [[const] * count for const in inner.consts], columns, count)
     if all(value is column[0] for column in columns for value in column):
@@ -83,11 +83,6 @@ def _can_be(jaxpr: Any) -> bool:
         if name in CALLS:
             if not _can_be(eqn.params["jaxpr"].jaxpr):
                 return False
-        elif name not in MEETINGS and name != "axis_index" and (meets(eqn) or _asks(eqn)):
+        elif name not in MEETINGS and name != "axis_index" and (meets(eqn) or asks_who(eqn)):
             return False
     return True
-
-
-def _asks(eqn: Any) -> bool:
-    inner = [step for jaxpr in jaxprs_in_params(eqn.params) for step in plain(jaxpr).eqns]
-    return eqn.primitive.name == "axis_index" or any(map(_asks, inner))

@@ -89,7 +89,7 @@ def play(
             context in which the body paused, and None for the first stretch.
     """
     hub = getcurrent()
-    runners = [_take(hub) for _ in range(count)]
+    runners = _take(count, hub)
     results: list[Any] = [None] * count
     waiting: dict[int, Meeting] = {}
     answers: Sequence[Any] = [(body, index, results) for index in range(count)]
@@ -135,16 +135,20 @@ def _held(meeting: Meeting, payloads: Sequence[Any]) -> Sequence[Any]:
         raise
 
 
-def _take(hub: greenlet) -> _Runner:
-    if _POOL.idle:
-        runner = _POOL.idle.pop()
-        if runner.parent is not hub:
-            runner.parent = hub
-    else:
-        runner = _Runner(_work, hub)
-        runner.switch()  # a greenlet keeps what it is started with until it ends, so it is started with nothing
-    runner.gr_context = contextvars.copy_context()
-    return runner
+def _take(count: int, hub: greenlet) -> list[_Runner]:
+    """Take runners from the pool, and make those that are missing."""
+    idle, runners = _POOL.idle, list[_Runner]()
+    for _ in range(count):
+        if idle:
+            runner = idle.pop()
+            if runner.parent is not hub:
+                runner.parent = hub
+        else:
+            runner = _Runner(_work, hub)
+            runner.switch()  # a greenlet keeps what it is started with until it ends, so it is started with nothing
+        runner.gr_context = contextvars.copy_context()
+        runners.append(runner)
+    return runners
 
 
 def _give_back(runners: list[_Runner]) -> None:
@@ -152,11 +156,12 @@ def _give_back(runners: list[_Runner]) -> None:
 
     Each is taken first: one that a Ctrl-C finds in between is lost, where one given back twice would later play two replicas.
     """
+    idle = _POOL.idle
     while runners:
         runner = runners.pop()
         runner.gr_context = None  # so that an idle runner keeps nothing alive
-        if len(_POOL.idle) < _MOST_IDLE:
-            _POOL.idle.append(runner)
+        if len(idle) < _MOST_IDLE:
+            idle.append(runner)
 
 
 def _work() -> None:

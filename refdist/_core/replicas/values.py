@@ -258,18 +258,13 @@ def _block(title: str, lines: list[str]) -> str:
 
 
 def _long_text(value: Any) -> str:
-    return describe(value) if _foreign_tensor(value) else repr(value)
+    return describe(value) if is_concrete(value) else repr(value)
 
 
 def _short_text(value: Any) -> str:
-    if _foreign_tensor(value):
+    if is_concrete(value):  # an array of JAX, which prints in a form of its own
         return f"tf.Tensor({value}, shape={tuple(value.shape)}, dtype={dtype_name(value.dtype)})"
     return str(value)
-
-
-def _foreign_tensor(value: Any) -> bool:
-    """Recognise the arrays of JAX, which print in a form of their own."""
-    return is_concrete(value)
 
 
 def describe(tensor: Any) -> str:

@@ -1,27 +1,30 @@
 """A program that is being written: what its code sees in place of devices and stored values."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from refdist._core.base.where import HERE
 
 if TYPE_CHECKING:
     from refdist._core.seam.backend import Backend
-    from refdist._core.strategies.extended import StrategyExtended
+    from refdist._core.seam.compiler import Compiler
     from refdist._core.strategies.strategy import StrategyBase
+    from refdist._core.strategies.verbs import StrategyExtended
     from refdist._core.variables.variable import Variable
 
 
 class Draft(Protocol):
     """A program over all replicas of a strategy while it is written, seen from one of them."""
 
+    compiler: "Compiler"
     backend: "Backend"  # its tensors are JAX's tracers, and all of them lie on the replica's own device
 
     def extended(self, strategy: "StrategyBase") -> "StrategyExtended":
-        """The verbs of a strategy for the time of the trace."""
+        """The verbs of a strategy while the program is written."""
         ...
 
     def require_wide(self, dtype: Any) -> None:
-        """Begin the trace again with room for 64 bits, where a dtype needs it and numbers must be exact."""
+        """Begin again with room for 64 bits, where a dtype needs it and numbers must be exact."""
         ...
 
     def read(self, variable: "Variable") -> Any:
@@ -40,7 +43,7 @@ class Draft(Protocol):
         """Random numbers, others in each run of the program and on each replica."""
         ...
 
-    def create(self, make: Any, kwargs: dict[str, Any]) -> "Variable":
+    def create(self, make: Callable[..., Any], kwargs: dict[str, Any]) -> "Variable":
         """Make a variable outside of the program."""
         ...
 
@@ -48,7 +51,7 @@ class Draft(Protocol):
 class StagedRuns(Protocol):
     """Something that runs functions in replicas as compiled programs: a `function`."""
 
-    def run_in_replicas(self, strategy: "StrategyBase", fn: Any, args: Any, kwargs: Any) -> Any:
+    def run_in_replicas(self, strategy: "StrategyBase", fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Do the work of `strategy.run`."""
         ...
 
@@ -65,14 +68,14 @@ def executing_eagerly() -> bool:
 
 
 class NeedsWide(BaseException):
-    """Ends a trace that needs 64-bit numbers, and was begun without them."""
+    """Ends a draft that needs 64-bit numbers, and was begun without them."""
 
 
 class NeedsPython(BaseException):
-    """Ends a trace whose body needs something that only Python can do, such as the next batch of a dataset."""
+    """Ends a draft whose body needs something that only Python can do, such as the next batch of a dataset."""
 
 
 def leave_draft_for_data() -> None:
-    """End the trace that the code is in, if it is in one: a batch read now would be frozen into the program."""
+    """End the draft that the code is in, if it is in one: a batch read now would be frozen into the program."""
     if HERE.get().draft is not None:
         raise NeedsPython

@@ -1,4 +1,4 @@
-"""Staged execution: `function` traces a body once for each kind of input, and then runs compiled programs."""
+"""Staged execution: `function` calls a body once for each kind of input, and then runs compiled programs."""
 
 import functools
 import threading
@@ -16,23 +16,21 @@ from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
 from refdist._core.replicas.values import regroup, select
 from refdist._core.seam.draft import NeedsPython, NeedsWide
-from refdist._core.staging.program import Program, converted, returned, traced
-from refdist._core.staging.program_cache import Programs
+from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
+from refdist._core.staging.cache_keys import function_key
+from refdist._core.staging.input_signature import conforming
+from refdist._core.staging.parameters import Parameters
+from refdist._core.staging.program import Program
+from refdist._core.staging.program_cache import ProgramCache
+from refdist._core.staging.references import closes_over_tensors, mentioned_strategy
 from refdist._core.staging.replica_draft import OtherStrategy, UnevenReplicas
-from refdist._core.staging.signatures import (
-    ArgumentKinds,
-    Parameters,
-    closes_over_tensors,
-    conforming,
-    function_key,
-    mentioned_strategy,
-    quick_key,
-)
+from refdist._core.staging.returned_values import returned_from_draft, returned_from_python
+from refdist._core.staging.writer import Call, ProgramWriter
 from refdist._core.strategies.arguments import require_arguments
 from refdist._core.strategies.strategy import StrategyBase
 
 _MOST_CLOSURES = 4
-_UNKNOWN: Any = object()
+_OWN_FUNCTIONS: Any = object()  # the answer of a meeting to which replicas have brought different functions
 _ACCEPTED = frozenset(
     {
         "experimental_implements",
@@ -103,9 +101,9 @@ class Function:
         functools.update_wrapper(self, python_function)
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
-        self._once = trace_once
+        self._trace_once = trace_once
         self._parameters = Parameters(python_function)
-        self._programs = Programs(getattr(python_function, "__qualname__", repr(python_function)))
+        self._programs = ProgramCache(getattr(python_function, "__qualname__", repr(python_function)))
         self._strategy: StrategyBase | None = None  # the one that the body uses without a scope around the call
         self._lock = threading.RLock()
         self._bound: dict[int, Function] = {}
@@ -120,7 +118,7 @@ class Function:
             # A program knows the whole of a variable, not one of its copies.
             return self.python_function(*args, **kwargs)
         if HERE.get().draft is not None:
-            return nest.map_structure(returned, self.python_function(*args, **kwargs))
+            return returned_from_draft(self.python_function(*args, **kwargs))
         frame = HERE.get().frame
         if frame is None or frame.replica is None or frame.strategy.extended.plan.name == "default":
             return self._run(None, self.python_function, args, kwargs)
@@ -137,13 +135,13 @@ class Function:
         if fn is self:
             args, kwargs = self._arguments(args, kwargs)
         elif self._always_new(fn):
-            return self._hosted(strategy, fn, args, kwargs)
+            return self._run_in_python(strategy, fn, args, kwargs)
         return self._run(strategy, fn, args, kwargs)
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call in one form, however they were written."""
         if self.input_signature is not None:
-            return conforming(self, args, kwargs)
+            return conforming(self.python_function, self.input_signature, args, kwargs)
         if not kwargs and self._parameters.plain and len(args) >= self._parameters.count:
             return args, kwargs
         return self._parameters.placed(args, kwargs)
@@ -171,7 +169,11 @@ class Function:
                 f"experimental_get_compiler_ir() was asked of {self!r}, which runs in Python for these arguments; expected one "
                 f"program. Take loops over data, and values of different shapes, out of the function."
             )
-        return lambda stage="hlo": program.text(leaves, stage)
+
+        def text(stage: str = "hlo") -> str:
+            return program.text(leaves, stage)
+
+        return text
 
     def __get__(self, instance: Any, owner: Any = None) -> "Function":
         """The function as a method of an object, with programs of its own."""
@@ -182,7 +184,7 @@ class Function:
         # A copy of an object brings the method of the original along.
         if key not in kept or kept[key].python_function.__self__ is not instance:
             method = types.MethodType(self.python_function, instance)
-            kept[key] = Function(method, self.input_signature, self._once)
+            kept[key] = Function(method, self.input_signature, self._trace_once)
         return kept[key]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Function":
@@ -198,14 +200,14 @@ class Function:
         def hold(strategy: StrategyBase, payloads: Any) -> list[Any]:
             keys = [key for key, _ in payloads]
             if any(key != keys[0] for key in keys):
-                return [_UNKNOWN] * len(payloads)
+                return [_OWN_FUNCTIONS] * len(payloads)
             positional, named = regroup([given for _, given in payloads])
             result = self.run_in_replicas(strategy, self, positional, named)
             return [select(result, index) for index in range(len(payloads))]
 
         payload = (function_key(self.python_function), (args, kwargs))
         answer = replica.meet("a tf.function", nest.shape_of((args, kwargs)), hold, payload)
-        return self._hosted(None, self.python_function, args, kwargs) if answer is _UNKNOWN else answer
+        return self._run_in_python(None, self.python_function, args, kwargs) if answer is _OWN_FUNCTIONS else answer
 
     def _run(self, on: StrategyBase | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> Any:
         try:
@@ -214,7 +216,7 @@ class Function:
             if on is not None:
                 context.require_no_trace("run()")
             return fn(*args, **kwargs)  # somebody else writes a program, of which this is a part
-        return self._hosted(on, fn, args, kwargs) if program is None else program(leaves)
+        return self._run_in_python(on, fn, args, kwargs) if program is None else program(leaves)
 
     def _program(
         self, on: StrategyBase | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
@@ -233,45 +235,37 @@ class Function:
         else:
             leaves, shape = list(args), None
         kinds = ArgumentKinds(leaves)
-        if kinds.traced:
+        if kinds.has_tracers:
             raise ForeignTrace
-        if kinds.on_host or around.extended.plan.workers > 1:
+        if kinds.in_python or around.extended.plan.workers > 1:
             return leaves, None
         staged = fn is not self and on is not None
         key = (around, place, on is None, function_key(fn) if staged else None, shape, kinds.key)
         program = self._programs.find(key)
-        if program is Programs.missing:
-            program = self._written(on, fn, leaves, shape, kinds, around)
-            # A body may change what it refers to while it is traced; that does not make it another one.
+        if program is ProgramCache.missing:
+            program = self._write(Call(fn, on, leaves, shape, kinds), around)
+            # A body may change what it refers to while it is called; that does not make it another one.
             again = (*key[:3], function_key(fn), *key[4:]) if staged else key
-            for one in {key, again}:
+            for one in dict.fromkeys((key, again)):
                 self._programs.keep(one, program, leaves)
         if quick is not None and program is not None:
             self._programs.keep_quickly((around, place, on is None, quick), program)
         return leaves, program
 
-    def _written(
-        self,
-        on: StrategyBase | None,
-        fn: Callable[..., Any],
-        leaves: Any,
-        shape: Any,
-        kinds: ArgumentKinds,
-        around: StrategyBase,
-    ) -> "Program | None":
+    def _write(self, call: Call, around: StrategyBase) -> Program | None:
         """Write a program; None where only Python can do what the body asks for."""
         if tracing():
             raise ForeignTrace
-        strategy, wide = around, kinds.wide
+        fn, on, strategy, wide = call.function, call.on, around, call.kinds.wide
         about = None if fn is self or on is None else function_key(fn)
         assumed = on is None and around.extended.plan.name == "default"
         if assumed:
             strategy = self._strategy or mentioned_strategy(fn) or around
         with self._lock:
-            created = False
+            made_before = False
             while strategy.extended.plan.workers == 1:
                 try:
-                    program, made = traced(strategy, on, fn, leaves, shape, kinds, wide=wide, once=self._once)
+                    written = ProgramWriter(call, strategy, once=self._trace_once, wide=wide).write()
                 except OtherStrategy as other:
                     if not assumed:
                         return None  # two strategies in one function: each run is a program of its own
@@ -283,24 +277,25 @@ class Function:
                     continue
                 except (NeedsPython, UnevenReplicas):
                     return None
-                if not made:
+                if not written.created:
                     self._count += 1
                     self._called.add(about)
-                    return program
-                if created or about in self._called:
+                    return written.program
+                if made_before or about in self._called:
                     raise ValueError(
-                        f"The function {fn!r} made the variable {made[0].name!r} when it was traced a second time; expected "
-                        f"variables to be made in the first call only. Make them outside, or only `if not made:` in the first call."
+                        f"The function {fn!r} made the variable {written.created[0].name!r} when it was traced a second time; "
+                        f"expected variables to be made in the first call only. Make them outside, or only `if not made:` in the "
+                        f"first call."
                     )
-                created = True
+                made_before = True
         return None  # the workers of a strategy meet in Python
 
-    def _hosted(self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def _run_in_python(self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run the body in Python; what it runs in replicas is staged where it can be."""
         with entered(function=self):
             body = self.python_function if fn is self else fn
             if on is None:
-                return converted(body(*args, **kwargs))
+                return returned_from_python(body(*args, **kwargs))
             return on.extended.run(on, _converting(body) if fn is self else body, args, kwargs)
 
     def __repr__(self) -> str:
@@ -308,4 +303,4 @@ class Function:
 
 
 def _converting(body: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **kwargs: converted(body(*args, **kwargs))
+    return lambda *args, **kwargs: returned_from_python(body(*args, **kwargs))

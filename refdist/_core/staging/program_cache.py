@@ -4,13 +4,14 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from refdist._core.replicas.values import DistributedValues
 from refdist._core.staging.program import Program
 
 MOST_KEPT = 64  # a program takes a megabyte or more, and most functions need a handful
 _MISSING: Any = object()
 
 
-class Programs:
+class ProgramCache:
     """The programs of one function by what calls are told apart by; where there are too many, one that is not in use goes."""
 
     missing = _MISSING
@@ -74,6 +75,8 @@ class Programs:
 
 
 def _outline(leaf: Any) -> str:
-    spec = getattr(leaf, "spec", None)
-    shape, dtype = spec if isinstance(spec, tuple) else (getattr(leaf, "shape", None), getattr(leaf, "dtype", None))
+    if isinstance(leaf, DistributedValues) and leaf.spec is not None:
+        shape, dtype = leaf.spec
+    else:
+        shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
     return f"{dtype}[{','.join(map(str, shape))}]" if shape is not None else repr(leaf)[:40]

@@ -1,23 +1,27 @@
-"""A trace of a function: the values that variables have in it, and what stands for the values of all replicas."""
+"""A program while it is written: the values that variables have in it, and what it requires."""
 
 import contextlib
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.lockstep import Meeting
-from refdist._core.replicas.values import DistributedValues, PerReplica
+from refdist._core.seam.compiler import Compiler
 from refdist._core.seam.draft import NeedsWide
+from refdist._core.staging.stand_ins import SymbolicPerReplica
 from refdist._core.variables.variable import LIVE, Variable
 
 if TYPE_CHECKING:
+    from refdist._core.staging.staged_strategy import StagedExtended
     from refdist._core.strategies.strategy import StrategyBase
+    from refdist._core.strategies.verbs import StrategyExtended
 
-MOST_TRACES = 64  # beyond this many replicas a body is traced once for all
+MOST_TRACES = 64  # beyond this many replicas a body is called once for all
 
 
 class OtherStrategy(BaseException):
-    """Ends a trace that turns out to be about another strategy than was assumed."""
+    """Ends a draft that turns out to be about another strategy than was assumed."""
 
     def __init__(self, strategy: "StrategyBase") -> None:
         super().__init__()
@@ -25,82 +29,7 @@ class OtherStrategy(BaseException):
 
 
 class UnevenReplicas(BaseException):
-    """Ends a trace in which the replicas have values of different shapes, which one program cannot hold."""
-
-
-class SymbolicPerReplica(PerReplica):
-    """One tensor that stands for every replica's own."""
-
-    def __init__(self, draft: "ReplicaDraft", own: Any) -> None:
-        self._draft, self.own = draft, own
-
-    @property
-    def values(self) -> tuple[Any, ...]:
-        if HERE.get().draft is not self._draft:
-            raise RuntimeError(
-                "A per-replica value of a function was used after the function had been traced; expected it to be used inside. "
-                "Return it from the function."
-            )
-        return tuple(self._draft.compiler.of_all_replicas(self.own))
-
-    def component(self, index: int) -> Any:
-        return self.own
-
-    @property
-    def count(self) -> int:
-        return self._draft.count
-
-
-class PassedThrough:
-    """An argument that the program has no use for, such as text: it can only be passed_through on."""
-
-    def __init__(self, place: int, leaf: Any) -> None:
-        self.place = place
-        kind: Any = leaf.spec if isinstance(leaf, DistributedValues) else (leaf.shape, leaf.dtype)
-        self.shape, self.dtype = kind
-        self.components = leaf.count if isinstance(leaf, DistributedValues) else None
-
-    def given(self, value: Any) -> Any:
-        """What is passed_through on, of the argument of a call."""
-        return value
-
-
-class PassedThroughValues(PassedThrough, PerReplica):
-    """The same with a component for each replica of a strategy, which may not be known yet."""
-
-    @property
-    def spec(self) -> Any:
-        return self.shape, self.dtype
-
-    @property
-    def values(self) -> tuple[Any, ...]:
-        raise ValueError(
-            f"The components of a per-replica value of {self.components} were asked for in a function; expected tensors, "
-            f"one for each replica of the strategy that takes it. Make the value with the strategy that uses it."
-        )
-
-    def component(self, index: int) -> Any:
-        return self
-
-    @property
-    def count(self) -> int:
-        return self.components or 0
-
-    def alone(self) -> "PassedThrough":
-        """The one component, as the only replica has it."""
-        return PassedThroughComponent(self.place, self)
-
-
-class PassedThroughComponent(PassedThrough):
-    """The one component of such an argument, for the only replica that there is."""
-
-    def given(self, value: Any) -> Any:
-        return value.values[0]
-
-
-def passed_through(place: int, leaf: Any) -> PassedThrough:
-    """What stands for an argument that is not an input of the program."""
-    return (PassedThroughValues if isinstance(leaf, DistributedValues) else PassedThrough)(place, leaf)
+    """Ends a draft in which the replicas have values of different shapes, which one program cannot hold."""
 
 
 class Requirement(NamedTuple):
@@ -112,18 +41,41 @@ class Requirement(NamedTuple):
     turn: int
 
 
-class ReplicaDraft:
-    """One trace of a function: the values that variables have in it, and the strategy that it is about."""
+class Comparison(NamedTuple):
+    """What has to be equal on all replicas when a program runs."""
 
-    def __init__(self, compiler: Any, strategy: "StrategyBase", twin: Any, *, once: bool, wide: bool) -> None:
-        self.compiler, self.strategy, self.backend = compiler, strategy, compiler.tracers
+    what: str
+    run: int
+    meeting: int
+
+
+Key: TypeAlias = int | Requirement | Comparison
+"""What a program makes beside its result: the new value of a variable, by the id of its first copy; or what it has to check."""
+
+
+class ReplicaDraft:
+    """A program while it is written: the values that variables have in it, and the strategy that it is about."""
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        strategy: "StrategyBase",
+        stage: "Callable[[ReplicaDraft, StrategyExtended, int], StagedExtended]",
+        *,
+        once: bool,
+        wide: bool,
+    ) -> None:
+        self.compiler, self.strategy, self.backend = compiler, strategy, compiler.draft_backend
         self.count, self.wide = compiler.count, wide
-        self.once = once or self.count > MOST_TRACES  # one trace for all replicas, with a symbolic number
-        self.values: dict[Any, Any] = {}  # by id of the first copy; and what is to be compared, by what it is
+        self.once = once or self.count > MOST_TRACES  # one call of a body for all replicas, with a symbolic number
+        self.values: dict[Key, Any] = {}  # at the present place of the program
         self.created: list[Variable] = []
         self.meetings: list[Meeting] = []
-        self._twin, self._twins = twin, dict[int, Any]()
-        self._state: object = None
+        self._stage, self._staged = (
+            stage,
+            dict[int, "StagedExtended"](),
+        )  # the verbs of strategies, by the id of the real ones
+        self._traces: object = None  # those of JAX that are open where the draft was entered
         self._seen_inside: set[int] = set()  # variables read inside transformations of JAX, which may remember them
         self._contexts = contextlib.ExitStack()
         self.runs = 0
@@ -132,27 +84,27 @@ class ReplicaDraft:
         # Tensors that merge_call has given to all replicas, by id, with where they come from: outside they are one.
         self._one_for_all: dict[int, tuple[Any, tuple[int, ...]]] = {}
 
-    def extended(self, strategy: "StrategyBase") -> Any:
+    def extended(self, strategy: "StrategyBase") -> "StagedExtended":
         real, about = strategy._extended, self.strategy._extended  # pyright: ignore[reportPrivateUsage]
         if real is not about and real.plan.name != "default":
             raise OtherStrategy(strategy)
-        twin = self._twins.get(id(real))
-        if twin is None:
-            twin = self._twins[id(real)] = self._twin(self, real, self.count if real is about else 1)
-            twin.bind(strategy)
-        return twin
+        staged = self._staged.get(id(real))
+        if staged is None:
+            staged = self._staged[id(real)] = self._stage(self, real, self.count if real is about else 1)
+            staged.bind(strategy)
+        return staged
 
     @contextlib.contextmanager
     def entered(self) -> Generator[None]:
-        """Be in this trace; also in the smaller one of each replica."""
-        before, self._state = self._state, self.compiler.state()
+        """Be in this draft; also in the part of each replica."""
+        before, self._traces = self._traces, self.compiler.open_traces()
         contexts, self._contexts = self._contexts, contextlib.ExitStack()
         try:
             with entered(draft=self), self._contexts:
                 yield
         finally:
             self._contexts = contexts
-            self._state = before
+            self._traces = before
 
     def read(self, variable: Variable) -> Any:
         home = variable.container if variable.container is not None else variable
@@ -160,7 +112,7 @@ class ReplicaDraft:
         value = self.values.get(id(home.copies[0]))
         if value is None:
             return self._unknown(home)
-        if self.compiler.state() != self._state:
+        if self._in_transformation():
             self._seen_inside.add(id(home.copies[0]))
         if home.own_copies and variable is not home.copies[0] and self.count > 1:
             index = next(i for i, copy in enumerate(home.all_copies) if copy is variable)
@@ -168,13 +120,12 @@ class ReplicaDraft:
         return value
 
     def require_wide(self, dtype: Any) -> None:
-        """Begin the trace again with room for 64 bits, where a dtype needs it and numbers must be exact."""
         if dtype.itemsize == 8 and dtype.kind in "iuf" and self.compiler.exact and not self.wide:
             raise NeedsWide
 
     def _unknown(self, home: Variable) -> Any:
         if any(home is made for made in self.created):
-            with self._left():  # this trace is thrown away, because the program has to take the variable as an input
+            with self._left():  # this draft is thrown away, because the program has to take the variable as an input
                 return self.backend.put(home.copies[0].backend.get(home.copies[0].stored), None)
         raise ValueError(
             f"The variable {home.name!r} was used in a function for {self.strategy!r}; expected one whose value a compiled "
@@ -182,7 +133,7 @@ class ReplicaDraft:
         )
 
     def write(self, variable: Variable, tensor: Any) -> None:
-        if self.compiler.state() != self._state:
+        if self._in_transformation():
             raise RuntimeError(
                 f"The variable {variable.name!r} was written inside a transformation of JAX (grad, vmap, scan or jit); expected a "
                 f"write in the function itself. Return the new value from the transformed function, and assign it there."
@@ -198,7 +149,8 @@ class ReplicaDraft:
         if variable is not first:
             tensor = self._of_another_copy(home, variable, tensor)
         if id(first) in self._seen_inside:
-            self._contexts.enter_context(self.compiler.renewed())  # so that no cache of JAX knows the value from before
+            # So that no cache of JAX knows the value from before.
+            self._contexts.enter_context(self.compiler.unseen_trace())
         self.values[id(first)] = tensor
 
     def _of_another_copy(self, home: Variable, variable: Variable, tensor: Any) -> Any:
@@ -208,11 +160,11 @@ class ReplicaDraft:
                 f"Write the variable, or use extended.update()."
             )
         number = next(index for index, copy in enumerate(home.all_copies) if copy is variable)
-        return self.compiler.where_own(number, tensor, self.values[id(home.all_copies[0])])
+        return self.compiler.on_replica(number, tensor, self.values[id(home.all_copies[0])])
 
     def compare(self, variable: Variable, verb: str, tensor: Any) -> None:
         """Let the program compare, when it runs, what all replicas write, where it has to be equal."""
-        self.values[(f"{verb}() of {variable.name!r}", self.runs, len(self.meetings))] = tensor
+        self.values[Comparison(f"{verb}() of {variable.name!r}", self.runs, len(self.meetings))] = tensor
 
     def remember_one_for_all(self, tensor: Any, place: int) -> None:
         """Remember that all replicas get this very tensor from the present meeting, at a place of its result."""
@@ -220,16 +172,17 @@ class ReplicaDraft:
 
     def one_for_all(self, tensor: Any) -> tuple[int, ...] | None:
         """Where a tensor that all replicas have got comes from; None for every other one."""
-        return self._one_for_all.get(id(tensor), (None, None))[1]
+        found = self._one_for_all.get(id(tensor))
+        return None if found is None else found[1]
 
     def require(self, flag: Any, error: type[Exception], text: str) -> None:
-        if self.compiler.state() == self._state:  # what a transformation of JAX finds cannot be taken out of it
+        if not self._in_transformation():  # what a transformation of JAX finds cannot be taken out of it
             self.turns += 1
             self.values[Requirement(error, text, self.runs, self.turns)] = flag
 
     def draw(self, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
         self.require_wide(dtype)
-        if self.compiler.state() != self._state and self.compiler.repeating():
+        if self._in_transformation() and self.compiler.may_repeat():
             raise RuntimeError(
                 "Random numbers were drawn inside jit, scan or cond of JAX; expected a call in the function itself, because there "
                 "each turn would get the same ones. Draw them before, or use jax.random with a key of your own."
@@ -237,20 +190,24 @@ class ReplicaDraft:
         self.turns += 1
         return self.compiler.uniform(self.entropy, self.turns, shape, low, high, dtype, each=self._in_replica())
 
+    def _in_transformation(self) -> bool:
+        """Say whether the code is in a transformation of JAX that was begun in this draft."""
+        return self.compiler.open_traces() != self._traces
+
     def _in_replica(self) -> bool:
         frame = HERE.get().frame
         return self.count > 1 and frame is not None and frame.replica is not None and frame.strategy is self.strategy
 
     def require_outside(self, what: str) -> None:
         """Raise inside a transformation of JAX, of which what replicas do together cannot be a part."""
-        if self.compiler.state() != self._state:
+        if self._in_transformation():
             raise RuntimeError(
                 f"{what} was called inside a transformation of JAX (grad, vmap, scan or jit); expected a call in the function "
                 f"itself. Transform inside the replicas' function, or outside of the tf.function."
             )
 
     def create(self, make: Callable[..., Any], kwargs: dict[str, Any]) -> Variable:
-        if self.compiler.traced(kwargs.get("initial_value")):
+        if is_tracer(kwargs.get("initial_value")):
             raise ValueError(
                 f"Variable() got the initial value {kwargs['initial_value']!r} in a function; expected one that is known before "
                 f"the program runs, because the variable is made only once. Pass numbers, arrays, or a function that makes them."
@@ -264,8 +221,8 @@ class ReplicaDraft:
 
     @contextlib.contextmanager
     def _left(self) -> Generator[None]:
-        """Be outside of the trace for a while."""
-        with entered(draft=None), self.compiler.outside():
+        """Be outside of the draft for a while."""
+        with entered(draft=None), self.compiler.at_once():
             yield
 
     def per_replica(self, own: Any) -> Any:

@@ -1,5 +1,6 @@
-"""One program of what each replica's function does when it is traced by itself."""
+"""One program of what each replica's function does when it is called by itself."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from refdist._core.base import nest
 from refdist._core.replicas.lockstep import Meeting, require_same
 from refdist._core.replicas.values import regroup, shapes_differ
-from refdist._core.staging.replica_draft import ReplicaDraft, Requirement, SymbolicPerReplica, UnevenReplicas
+from refdist._core.staging.replica_draft import Key, ReplicaDraft, Requirement, UnevenReplicas
+from refdist._core.staging.stand_ins import SymbolicPerReplica
 from refdist._core.variables.distributed_variable import require_meant
 
 if TYPE_CHECKING:
@@ -15,23 +17,30 @@ if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
 
 
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """What the function of one replica has done."""
+
+    result: Any
+    written: dict[Key, Any]
+    meetings: list[Meeting]
+    turns: int  # how many requirements and random numbers there are on its path
+    places: dict[int, int]  # where in the outputs of its program a tensor is, by id
+
+
 class ReplicaPrograms:
-    """Traces the function of each replica by itself, and makes one program of them."""
+    """Lets the function of each replica write a part by itself, and makes one program of them."""
 
     def __init__(self, extended: "StagedExtended", strategy: "StrategyBase", fn: Any, given: Any, count: int) -> None:
         self._draft = extended.draft
         self._extended, self._strategy, self._fn, self._given, self._count = extended, strategy, fn, given, count
-        self._results: list[Any] = []  # by replica
-        self._written: list[dict[Any, Any]] = []
-        self._logs: list[list[Meeting]] = []
-        self._turns: list[int] = []
-        self._places: list[dict[int, int]] = []  # where in its program's outputs a tensor is, by id
+        self._parts: list[_Part] = []
 
     def merged(self) -> Any:
         """What the replicas return, as code outside of them sees it; what they write is written."""
         compiler = self._draft.compiler
-        programs = [compiler.replica(functools.partial(self._traced, r), r) for r in range(self._count)]
-        self._draft.turns = max(self._turns)
+        programs = [compiler.write_replica(functools.partial(self._write_one, r)) for r in range(self._count)]
+        self._draft.turns = max(part.turns for part in self._parts)
         self._compare_meetings()
         columns: list[list[Any]] = []
         # What a replica was given, or has read from a variable, is its own, also where it has no other name than the others' own.
@@ -52,17 +61,20 @@ class ReplicaPrograms:
             origins = {self._draft.one_for_all(leaf) for leaf in leaves}
             return _Slot(len(columns) - 1, own=origins == {None} or len(origins) > 1)
 
-        structure = nest.transpose(self._results, slot, lambda: shapes_differ(self._results))
-        keys = list(dict.fromkeys(key for written in self._written for key in written))
+        results = [part.result for part in self._parts]
+        structure = nest.transpose(results, slot, lambda: shapes_differ(results))
+        keys = list(dict.fromkeys(key for part in self._parts for key in part.written))
         columns += [self._written_to(key) for key in keys]
         outs = compiler.merge(programs, [self._located(column) for column in columns])
         for key, value in zip(keys, outs[len(outs) - len(keys) :], strict=True):
             self._draft.values[key] = value
-        return nest.map_structure(
-            lambda leaf: leaf.seen(self._draft, outs) if isinstance(leaf, _Slot) else leaf, structure
-        )
 
-    def _traced(self, number: int) -> list[Any]:
+        def filled(leaf: Any) -> Any:
+            return leaf.seen(self._draft, outs) if isinstance(leaf, _Slot) else leaf
+
+        return nest.map_structure(filled, structure)
+
+    def _write_one(self, number: int) -> list[Any]:
         draft = self._draft
         before, log, turns = draft.values, draft.meetings, draft.turns
         draft.values, draft.meetings = dict(before), []
@@ -70,39 +82,38 @@ class ReplicaPrograms:
             with draft.entered():
                 result = self._extended.body(self._strategy, self._fn, self._given, number)
             written = {key: value for key, value in draft.values.items() if before.get(key) is not value}
-            self._logs.append(draft.meetings)
-            self._turns.append(draft.turns)
+            meetings, most = draft.meetings, draft.turns
         except Exception as error:
             error.add_note(f"raised in replica {number} of {self._count}, while its function was traced")
             raise
         finally:
             draft.values, draft.meetings, draft.turns = before, log, turns
-        self._results.append(result)
-        self._written.append(written)
         tensors = [leaf for leaf in nest.flatten(result) if isinstance(leaf, draft.backend.tensor_type)]
         outputs = [*tensors, *written.values()]
-        self._places.append({id(tensor): place for place, tensor in enumerate(outputs)})
+        places = {id(tensor): place for place, tensor in enumerate(outputs)}
+        self._parts.append(_Part(result, written, meetings, most, places))
         return outputs
 
-    def _written_to(self, key: Any) -> list[Any]:
+    def _written_to(self, key: Key) -> list[Any]:
         """What each replica has written to a variable; who has not leaves it as it was, and requires nothing."""
         before = True if isinstance(key, Requirement) else self._draft.values.get(key)
-        if before is None:  # a variable made in this trace, which will be thrown away
-            before = next(written[key] for written in self._written if key in written)
-        return [written.get(key, before) for written in self._written]
+        if before is None:  # a variable made in this draft, which will be thrown away
+            before = next(part.written[key] for part in self._parts if key in part.written)
+        return [part.written.get(key, before) for part in self._parts]
 
     def _located(self, column: Sequence[Any]) -> list[Any]:
         """Where each replica's program has a value: a place among its outputs, or the value itself."""
         tensors = [self._extended.tensor(value, None) for value in column]
         if len({(tensor.shape, tensor.dtype) for tensor in tensors}) > 1:
             raise UnevenReplicas
-        return [places.get(id(tensor), tensor) for places, tensor in zip(self._places, tensors, strict=True)]
+        return [part.places.get(id(tensor), tensor) for part, tensor in zip(self._parts, tensors, strict=True)]
 
     def _compare_meetings(self) -> None:
         """Raise unless all replicas have met in the same way."""
         devices = self._extended.real_devices
-        for turn in range(max(map(len, self._logs))):
-            met = {number: log[turn] for number, log in enumerate(self._logs) if turn < len(log)}
+        logs = [part.meetings for part in self._parts]
+        for turn in range(max(map(len, logs))):
+            met = {number: log[turn] for number, log in enumerate(logs) if turn < len(log)}
             require_same(met, self._count, lambda r: f"replica {r} of {self._count}, on {devices[r].short}", "replica")
             self._require_same_numbers(met)
             require_meant(
@@ -112,7 +123,7 @@ class ReplicaPrograms:
             )
 
     def _require_same_numbers(self, met: dict[int, Meeting]) -> None:
-        """Raise where Python values given to merge_call differ: a trace knows those of its own replica only."""
+        """Raise where Python values given to merge_call differ: the part of a replica knows its own only."""
         if met[0].kind != "merge_call":
             return
         plain = [[leaf for leaf in nest.flatten(m.payload[1:]) if isinstance(leaf, _PYTHON)] for m in met.values()]

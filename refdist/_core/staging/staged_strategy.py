@@ -1,23 +1,22 @@
-"""Strategies as a trace sees them: one replica that stands for all, and meetings that become steps of its program."""
+"""Strategies as a draft sees them: one replica stands for all, and what they exchange becomes steps of its program."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from refdist._core.base import nest
-from refdist._core.base.call_sites import call_site
 from refdist._core.base.enums import ReduceOp, VariableAggregation
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import Frame, entered
 from refdist._core.devices.tensor import mean_dtype
 from refdist._core.replicas import context
-from refdist._core.replicas.context import ReplicaContext, crossed
-from refdist._core.replicas.lockstep import Meeting
 from refdist._core.replicas.values import DistributedValues, PerReplica, regroup, select
-from refdist._core.staging.replica_draft import PassedThroughValues, ReplicaDraft, SymbolicPerReplica, UnevenReplicas
+from refdist._core.staging.replica_draft import ReplicaDraft, UnevenReplicas
 from refdist._core.staging.replica_programs import ReplicaPrograms
+from refdist._core.staging.staged_context import StagedContext
+from refdist._core.staging.stand_ins import PassedThroughValues, SymbolicPerReplica
 from refdist._core.strategies.cross_device_ops import require_joinable, require_numbers
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.verbs import StrategyExtended
 from refdist._core.variables.distributed_variable import (
     REDUCTIONS,
     DistributedVariable,
@@ -32,47 +31,8 @@ if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
 
 
-class StagedContext(ReplicaContext):
-    """A replica in a trace: it meets the others in the program, not in Python."""
-
-    __slots__ = ("_draft",)
-
-    def __init__(self, draft: ReplicaDraft, strategy: "StrategyBase", number: Any) -> None:
-        self._draft, self._strategy, self._replica_id = draft, strategy, number
-        self._extended = draft.extended(strategy)
-        self.local_index = 0
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        number = self._replica_id
-        return (self._extended.worker_devices[number if isinstance(number, int) else 0],)
-
-    def meet(self, kind: str, details: Any, hold: Callable[..., Sequence[Any]], payload: Any) -> Any:
-        self._draft.meetings.append(Meeting(kind, details, hold, self._strategy, payload, call_site(3)))
-        with crossed(self._strategy):
-            return hold(self._strategy, [payload])[0]
-
-    def _merge(self, strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:  # pyright: ignore
-        function, args, kwargs = payloads[0]
-
-        def seen(leaf: Any) -> Any:
-            return self._draft.per_replica(leaf) if isinstance(leaf, self._draft.backend.tensor_type) else leaf
-
-        result = function(strategy, *nest.map_structure(seen, list(args)), **nest.map_structure(seen, kwargs))
-        for place, leaf in enumerate(nest.flatten(result)):
-            if isinstance(leaf, self._draft.backend.tensor_type):
-                self._draft.remember_one_for_all(leaf, place)
-        return [nest.map_structure(self._mine, result)]
-
-    def _mine(self, leaf: Any) -> Any:
-        if not isinstance(leaf, DistributedValues) or isinstance(leaf, Variable):
-            return leaf
-        extended: Any = self._extended
-        return extended.own_of(leaf)
-
-
 class StagedExtended(StrategyExtended):
-    """The verbs of a strategy in a trace: what a replica has stands for what all have."""
+    """The verbs of a strategy in a draft: what a replica has stands for what all have."""
 
     def __init__(self, draft: ReplicaDraft, real: StrategyExtended, count: int) -> None:
         plan = real.plan
@@ -86,15 +46,24 @@ class StagedExtended(StrategyExtended):
         draft = self.draft
         draft.require_outside("strategy.run()")
         draft.runs += 1
-        given = (tuple(args), dict(kwargs or {}))
         once = draft.once or self._count == 1
-        local = nest.map_structure(lambda leaf: self._localised(leaf, once), given)
+
+        def localised(leaf: Any) -> Any:
+            return self._localised(leaf, once)
+
+        def outside(leaf: Any) -> Any:
+            return leaf if draft.one_for_all(leaf) else self._seen_outside(leaf)
+
+        local = nest.map_structure(localised, (tuple(args), dict(kwargs or {})))
         with entered(creations={}):
             if not once:
                 return ReplicaPrograms(self, strategy, fn, local, self._count).merged()
-            number = 0 if self._count == 1 else draft.compiler.index()
-            result = self._body(strategy, fn, local, number)
-            return nest.map_structure(lambda leaf: leaf if draft.one_for_all(leaf) else self._seen(leaf), result)
+            number = 0 if self._count == 1 else draft.compiler.replica_number()
+            return nest.map_structure(outside, self._body(strategy, fn, local, number))
+
+    def body(self, strategy: "StrategyBase", fn: Callable[..., Any], given: Any, number: int) -> Any:
+        """Call the function of one replica."""
+        return self._body(strategy, fn, select(given, number), number)
 
     def _body(self, strategy: "StrategyBase", fn: Callable[..., Any], given: Any, number: Any) -> Any:
         frame = Frame(strategy, StagedContext(self.draft, strategy, number), context.creators())
@@ -113,10 +82,6 @@ class StagedExtended(StrategyExtended):
 
     def create_variable(self, following: Callable[..., Any], **kwargs: Any) -> Any:
         return self._real.create_variable(following, **kwargs)  # which may cut it into shards
-
-    def body(self, strategy: "StrategyBase", fn: Callable[..., Any], given: Any, number: int) -> Any:
-        """Call the function of one replica."""
-        return self._body(strategy, fn, select(given, number), number)
 
     def _owned_leaf(self, leaf: Any) -> Any:
         foreign = hasattr(leaf, "__array__") and not isinstance(leaf, (self.backend.tensor_type, Variable))
@@ -139,20 +104,21 @@ class StagedExtended(StrategyExtended):
         if not any(hasattr(value, "shape") for value in leaf.values):
             same = regroup([[value] for value in leaf.values])[0]
             if not once or (same is not leaf and not isinstance(same, DistributedValues)):
-                return same  # plain Python values: each replica's trace gets its own
-        return self._own(leaf.values)
+                return same  # plain Python values: each replica's part gets its own
+        return self._own_of(leaf.values)
 
     def own_of(self, value: DistributedValues) -> Any:
         """The replica's own component of a value that has one for each."""
         return self._localised(value, True)
 
-    def _own(self, values: Sequence[Any]) -> Any:
+    def _own_of(self, values: Sequence[Any]) -> Any:
         parts = [self.tensor(value, None) for value in values]
         if len({(part.shape, part.dtype) for part in parts}) > 1:
             raise UnevenReplicas
-        return parts[0] if all(part is parts[0] for part in parts) else self.draft.compiler.own(parts)
+        return parts[0] if all(part is parts[0] for part in parts) else self.draft.compiler.own_of(parts)
 
-    def _seen(self, leaf: Any) -> Any:
+    def _seen_outside(self, leaf: Any) -> Any:
+        """What a replica has, as code outside of the replicas sees it."""
         tensor = isinstance(leaf, self.backend.tensor_type) and self._count > 1
         return SymbolicPerReplica(self.draft, leaf) if tensor else leaf
 
@@ -176,8 +142,7 @@ class StagedExtended(StrategyExtended):
             prepared = self._reducible(op, value)
             distributed = isinstance(prepared, DistributedValues)
             result = self._combined(op, prepared.values[0], options) if distributed else prepared
-            listed = isinstance(destinations, (list, tuple)) and len(destinations) > 1
-            return self._seen(result) if listed or isinstance(destinations, DistributedValues) else result
+            return self._seen_outside(result) if _several(destinations) else result
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None) -> list[Any]:
         return [self.reduce_to(reduce_op, value, to, options) for value, to in value_destination_pairs]
@@ -194,10 +159,16 @@ class StagedExtended(StrategyExtended):
         return answer.values[0] if isinstance(answer, DistributedValues) else answer
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
-        return [nest.map_structure(lambda tensor: self._combined(op, tensor, options), payloads[0])]
+        def combined(tensor: Any) -> Any:
+            return self._combined(op, tensor, options)
+
+        return [nest.map_structure(combined, payloads[0])]
 
     def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
-        return [nest.map_structure(lambda tensor: self._joined(tensor, axis), payloads[0])]
+        def joined(tensor: Any) -> Any:
+            return self._joined(tensor, axis)
+
+        return [nest.map_structure(joined, payloads[0])]
 
     def gather(self, value: Any, axis: int) -> Any:
         prepared = self._reducible(ReduceOp.SUM, value)
@@ -213,9 +184,11 @@ class StagedExtended(StrategyExtended):
             return self.draft.compiler.of_all_replicas(payload)
         return [payload] * self._count
 
-    def update(self, var: Any, fn: Any, args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
-        result = super().update(var, fn, args, kwargs, group)
-        return nest.map_structure(lambda leaf: self._seen(current_value(leaf)), result)
+    def _results_of_update(self, results: list[Any], group: bool) -> Any:
+        def outside(leaf: Any) -> Any:
+            return self._seen_outside(current_value(leaf))
+
+        return nest.map_structure(outside, regroup(results) if group else tuple(results))
 
     def aggregate(
         self, strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]
@@ -244,3 +217,9 @@ class StagedExtended(StrategyExtended):
         require_combinable(variable, verb)
         values = slices.values / self._count if aggregation is VariableAggregation.MEAN else slices.values
         return IndexedSlices(self._joined(values, 0), self._joined(slices.indices, 0))
+
+
+def _several(destinations: Any) -> bool:
+    if isinstance(destinations, (list, tuple)):
+        return len(cast("Sequence[Any]", destinations)) > 1
+    return isinstance(destinations, DistributedValues)

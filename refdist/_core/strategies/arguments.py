@@ -14,7 +14,7 @@ from refdist._core.replicas.values import DistributedValues
 from refdist._core.variables.variable import Variable
 
 if TYPE_CHECKING:
-    from refdist._core.strategies.extended import StrategyExtended
+    from refdist._core.strategies.verbs import StrategyExtended
 
 _USUAL = (bool, int, float, complex, str, bytes, type(None), Variable, IndexedSlices)
 

@@ -6,7 +6,7 @@ from refdist._core.backends.choosing import current
 from refdist._core.devices.device import resolve
 from refdist._core.seam.backend import host_device
 from refdist._core.strategies.cross_device_ops import ReductionToOneDevice
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.mirrored import chosen_devices
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
@@ -30,4 +30,4 @@ class CentralStorageStrategy(Strategy):
     """Compute on several devices, with all variables on one."""
 
     def __init__(self, compute_devices: Sequence[str] | None = None, parameter_device: str | None = None) -> None:
-        super().__init__(StrategyExtended(central_storage_plan(compute_devices, parameter_device)))
+        super().__init__(EagerExtended(central_storage_plan(compute_devices, parameter_device)))

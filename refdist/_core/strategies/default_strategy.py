@@ -3,7 +3,7 @@
 from refdist._core.backends.choosing import current
 from refdist._core.seam.backend import host_device
 from refdist._core.strategies.cross_device_ops import ReductionToOneDevice
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
 from refdist._core.variables.placement import Placement
@@ -20,7 +20,7 @@ def default_strategy() -> DefaultStrategy:
     if made is None:
         host = host_device(backend)
         plan = Plan("default", backend, (host,), (host,), Placement.PLAIN, ReductionToOneDevice())
-        made = DefaultStrategy(StrategyExtended(plan))
+        made = DefaultStrategy(EagerExtended(plan))
         # Kept with the backend, so that it stays the same object as long as that, and no longer.
         backend.default_strategy = made  # pyright: ignore[reportAttributeAccessIssue]
     return made

@@ -14,7 +14,7 @@ from refdist._core.seam.capabilities import LogicalDevices, required
 from refdist._core.variables.variable import Variable
 
 if TYPE_CHECKING:
-    from refdist._core.strategies.extended import StrategyExtended
+    from refdist._core.strategies.verbs import StrategyExtended
 
 
 def assign(extended: "StrategyExtended", tensor: Any, logical_device_id: int) -> Any:

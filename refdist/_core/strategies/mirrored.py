@@ -6,7 +6,7 @@ from refdist._core.backends.choosing import current
 from refdist._core.devices.device import Device, resolve_all
 from refdist._core.seam.backend import Backend, host_device
 from refdist._core.strategies.cross_device_ops import CrossDeviceOps, NcclAllReduce
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
 from refdist._core.variables.placement import Placement
@@ -48,4 +48,4 @@ class MirroredStrategy(Strategy):
     """Train in step on the devices of one machine."""
 
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: CrossDeviceOps | None = None) -> None:
-        super().__init__(StrategyExtended(mirrored_plan(devices, cross_device_ops)))
+        super().__init__(EagerExtended(mirrored_plan(devices, cross_device_ops)))

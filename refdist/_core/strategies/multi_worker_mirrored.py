@@ -7,7 +7,7 @@ from refdist._core.clusters.resolvers import ClusterResolver, TFConfigClusterRes
 from refdist._core.seam.backend import host_device
 from refdist._core.seam.capabilities import Clustered, required
 from refdist._core.strategies.cross_device_ops import NcclAllReduce
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.mirrored import chosen_devices
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
@@ -48,7 +48,7 @@ class MultiWorkerMirroredStrategy(Strategy):
     """Train in step on the devices of several workers, each of which runs the same program."""
 
     def __init__(self, cluster_resolver: ClusterResolver | None = None, communication_options: Any = None) -> None:
-        super().__init__(StrategyExtended(multi_worker_plan(cluster_resolver)))
+        super().__init__(EagerExtended(multi_worker_plan(cluster_resolver)))
 
     @property
     def cluster_resolver(self) -> ClusterResolver:

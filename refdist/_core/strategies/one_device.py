@@ -6,7 +6,7 @@ from refdist._core.backends.choosing import current
 from refdist._core.devices.device import resolve
 from refdist._core.input.dataset import Dataset
 from refdist._core.strategies.cross_device_ops import ReductionToOneDevice
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
 from refdist._core.variables.placement import Placement
@@ -23,7 +23,7 @@ class OneDeviceStrategy(Strategy):
     """Run on a single device, to try a program before it is distributed."""
 
     def __init__(self, device: str) -> None:
-        super().__init__(StrategyExtended(one_device_plan(device)))
+        super().__init__(EagerExtended(one_device_plan(device)))
 
     def experimental_make_numpy_dataset(self, numpy_input: Any) -> Dataset:
         """Make a dataset of the rows of arrays; on this page it is not deprecated."""

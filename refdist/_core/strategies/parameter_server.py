@@ -12,9 +12,10 @@ from refdist._core.devices.device import Device
 from refdist._core.seam.backend import host_device
 from refdist._core.seam.capabilities import Clustered, required
 from refdist._core.strategies.cross_device_ops import ReductionToOneDevice
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
+from refdist._core.strategies.verbs import StrategyExtended
 from refdist._core.variables.placement import Placement
 from refdist._core.variables.sharded_variable import PartitionFunction, create_sharded
 
@@ -50,7 +51,7 @@ def worker_devices(resolver: ClusterResolver) -> list[Device]:
     return [Device(f"/job:worker/task:{index}/device:{kind}:0") for index in workers]
 
 
-class ParameterServerExtended(StrategyExtended):
+class ParameterServerExtended(EagerExtended):
     """Makes variables on parameter servers, cut into shards where a partitioner says so."""
 
     def __init__(self, plan: Plan, partitioner: PartitionFunction | None) -> None:

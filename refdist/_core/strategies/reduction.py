@@ -14,7 +14,7 @@ from refdist._core.strategies.cross_device_ops import require_numbers
 from refdist._core.variables.placement import Placement
 
 if TYPE_CHECKING:
-    from refdist._core.strategies.extended import StrategyExtended
+    from refdist._core.strategies.verbs import StrategyExtended
 
 
 def reduce_axes(extended: "StrategyExtended", op: ReduceOp, value: Any, axis: Any) -> Any:

@@ -21,8 +21,8 @@ from refdist._core.replicas.graph import Symbol, deferred
 from refdist._core.replicas.values import DistributedValues, PerReplica
 from refdist._core.strategies import arguments
 from refdist._core.strategies import logical_devices as logical
-from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.strategies.reduction import reduce_axes
+from refdist._core.strategies.verbs import StrategyExtended
 from refdist._core.variables.placement import Placement
 from refdist._core.variables.variable import Variable
 

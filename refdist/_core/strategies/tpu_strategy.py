@@ -8,7 +8,7 @@ from refdist._core.devices.device import Device
 from refdist._core.devices.tpu_topology import DeviceAssignment
 from refdist._core.seam.backend import host_device
 from refdist._core.strategies.cross_device_ops import NcclAllReduce
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import Strategy
 from refdist._core.variables.placement import Placement
@@ -82,7 +82,7 @@ class TPUStrategy(Strategy):
         experimental_spmd_xla_partitioning: bool = False,
     ) -> None:
         plan = tpu_plan(tpu_cluster_resolver, experimental_device_assignment, spmd=experimental_spmd_xla_partitioning)
-        super().__init__(StrategyExtended(plan))
+        super().__init__(EagerExtended(plan))
 
     @property
     def cluster_resolver(self) -> TPUClusterResolver:

@@ -17,7 +17,7 @@ from refdist._core.input.input_iterator import ConfigProto, InputIterator
 from refdist._core.input.replica_batches import GlobalBatches, Placer
 from refdist._core.strategies.central_storage import central_storage_plan
 from refdist._core.strategies.cross_device_ops import CrossDeviceOps
-from refdist._core.strategies.extended import StrategyExtended
+from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.mirrored import mirrored_plan
 from refdist._core.strategies.multi_worker_mirrored import multi_worker_plan
 from refdist._core.strategies.one_device import one_device_plan
@@ -104,28 +104,28 @@ class OneDeviceStrategyV1(StrategyV1):
     """Run on a single device, to try a program before it is distributed."""
 
     def __init__(self, device: str) -> None:
-        super().__init__(StrategyExtended(one_device_plan(device)))
+        super().__init__(EagerExtended(one_device_plan(device)))
 
 
 class MirroredStrategyV1(StrategyV1):
     """Train in step on the devices of one machine."""
 
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: CrossDeviceOps | None = None) -> None:
-        super().__init__(StrategyExtended(mirrored_plan(devices, cross_device_ops)))
+        super().__init__(EagerExtended(mirrored_plan(devices, cross_device_ops)))
 
 
 class CentralStorageStrategyV1(StrategyV1):
     """Compute on several devices, with all variables on one."""
 
     def __init__(self, compute_devices: Sequence[str] | None = None, parameter_device: str | None = None) -> None:
-        super().__init__(StrategyExtended(central_storage_plan(compute_devices, parameter_device)))
+        super().__init__(EagerExtended(central_storage_plan(compute_devices, parameter_device)))
 
 
 class MultiWorkerMirroredStrategyV1(StrategyV1):
     """Train in step on the devices of several workers, each of which runs the same program."""
 
     def __init__(self, communication: Any = None, cluster_resolver: ClusterResolver | None = None) -> None:
-        super().__init__(StrategyExtended(multi_worker_plan(cluster_resolver)))
+        super().__init__(EagerExtended(multi_worker_plan(cluster_resolver)))
 
 
 class ParameterServerStrategyV1(StrategyV1):
@@ -136,7 +136,7 @@ class ParameterServerStrategyV1(StrategyV1):
         require_cluster_resolver(chosen)
         clustered = bool(chosen.cluster_spec())
         plan = parameter_server_plan(chosen, own=True) if clustered else central_storage_plan(None, None)
-        super().__init__(StrategyExtended(plan))
+        super().__init__(EagerExtended(plan))
 
 
 class TPUStrategyV1(StrategyV1):
@@ -148,5 +148,5 @@ class TPUStrategyV1(StrategyV1):
         steps_per_run: int | None = None,
         device_assignment: DeviceAssignment | None = None,
     ) -> None:
-        super().__init__(StrategyExtended(tpu_plan(tpu_cluster_resolver, device_assignment)))
+        super().__init__(EagerExtended(tpu_plan(tpu_cluster_resolver, device_assignment)))
         self.steps_per_run = steps_per_run or 1

@@ -11,6 +11,7 @@ import numpy as np
 
 from refdist._core.base.convert import to_array
 from refdist._core.base.indexed_slices import IndexedSlices, ShardSlices
+from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
 from refdist._core.replicas import context
@@ -91,7 +92,7 @@ def _within(slices: IndexedSlices, rows: range) -> IndexedSlices:
     """The slices that belong into some of the rows, numbered from the first of these."""
     own = slices.indices - rows.start
     inside = (own >= 0) & (own < len(rows))
-    if type(own).__name__.endswith("Tracer"):
+    if is_tracer(own):
         # Which ones they are is known when the program runs; JAX drops what is to go beyond the end.
         return ShardSlices(slices.values, own * inside + len(rows) * ~inside)
     return IndexedSlices(slices.values[inside], own[inside])

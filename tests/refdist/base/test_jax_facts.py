@@ -1,8 +1,17 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from refdist._core.base.jax_facts import is_concrete, is_jax, is_tracer, staging, tracing
+from refdist._core.base.jax_facts import (
+    asks_for_a_value,
+    is_concrete,
+    is_jax,
+    is_tracer,
+    outlived_its_trace,
+    staging,
+    tracing,
+)
 
 
 def seen_inside(transform):
@@ -34,3 +43,22 @@ def test_inside_of_jit_a_program_is_made():
 def test_arrays_of_jax_have_numbers_and_those_of_numpy_are_not_of_jax():
     assert (True, False, True) == (is_jax(jnp.ones(2)), is_tracer(jnp.ones(2)), is_concrete(jnp.ones(2)))
     assert (False, False, False) == (is_jax(np.ones(2)), is_tracer(np.ones(2)), is_concrete(np.ones(2)))
+
+
+@pytest.mark.parametrize("ask", [bool, float, int, np.asarray], ids=["bool", "float", "int", "numpy"])
+def test_errors_of_asking_for_a_value_are_known(ask):
+    with pytest.raises(Exception) as caught:
+        jax.jit(ask)(1.0)
+
+    assert asks_for_a_value(caught.value)
+    assert not outlived_its_trace(caught.value)
+
+
+def test_errors_of_tensors_that_have_outlived_their_trace_are_known():
+    kept = []
+    jax.jit(lambda x: kept.append(x) or x)(1.0)
+    with pytest.raises(Exception) as caught:
+        kept[0] + 1
+
+    assert outlived_its_trace(caught.value)
+    assert not asks_for_a_value(ValueError("something else"))

@@ -364,3 +364,24 @@ def test_a_generator_over_a_shuffled_dataset_has_no_position_unless_its_order_is
     again.restore(iterator.state())
 
     assert some(iterator, 9) == some(again, 9)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: Dataset.range(n),
+        lambda n: Dataset.range(n).batch(2),
+        lambda n: Dataset.range(n).batch(2).prefetch(1),
+        lambda n: Dataset.range(9).take(n).batch(2),
+    ],
+)
+def test_a_position_beyond_an_empty_dataset_is_refused_and_its_beginning_is_not(make):
+    iterator = iter(make(3))
+    beginning = iterator.state()
+    next(iterator)
+    with pytest.raises(ValueError, match="expected at most 0"):
+        iter(make(0)).restore(iterator.state())
+    empty = iter(make(0))
+    empty.restore(beginning)
+
+    assert [] == list(empty)

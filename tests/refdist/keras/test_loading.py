@@ -1,18 +1,15 @@
 """Keras is loaded when it is asked for, and what is missing or wrong is said plainly."""
 
-import os
-import subprocess
 import sys
 
 import pytest
 
 import refdist as tf
+from tests.children import run_python
 
 
 def output(program, **environment):
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, **environment}, check=False
-    )
+    done = run_python(program, **environment)
     return done.stdout + done.stderr
 
 

@@ -1,13 +1,10 @@
 """Checkpoints find the variables of Keras, and give them back."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 import refdist as tf
+from tests.children import run_python
 
 INPUTS, TARGETS = np.ones((4, 2), "float32"), np.ones((4, 2), "float32")
 
@@ -193,7 +190,6 @@ other = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
 tf.train.Checkpoint(model=[other]).restore(path).assert_consumed()
 print(model.get_weights() == other.get_weights())
 """
-    environment = {**os.environ, "KERAS_BACKEND": "jax"}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
+    done = run_python(program, KERAS_BACKEND="jax")
 
     assert ("True\n", "") == (done.stdout, done.stderr)

@@ -16,11 +16,11 @@ from refdist._core.strategies.cross_device_ops import (
     NcclAllReduce,
     ReductionToOneDevice,
 )
-from refdist._core.strategies.extended import StrategyExtended
 from refdist._core.strategies.strategy import experimental_set_strategy
 from refdist._core.strategies.v1_strategies import MirroredStrategyV1 as MirroredStrategy
 from refdist._core.strategies.v1_strategies import OneDeviceStrategyV1 as OneDeviceStrategy
 from refdist._core.strategies.v1_strategies import StrategyV1 as Strategy
+from refdist._core.strategies.verbs import StrategyExtended
 from refdist.compat.v1.distribute import experimental
 
 __all__ = [

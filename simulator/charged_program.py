@@ -1,4 +1,4 @@
-"""What a compiled program costs the devices that run it: room, and time, step by step."""
+"""What a compiled program costs the devices that run it: room in their memory, and time."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -6,25 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simulator.clock import Clock
 from simulator.timed import ready_of
 
 if TYPE_CHECKING:
-    from simulator.backend import SimulatorBackend
+    from simulator.cluster_backend import ClusterBackend
 
 
 class ChargedProgram:
     """Surrounds each run of a program: it needs room, and moves the clocks on."""
 
-    def __init__(
-        self, backend: "SimulatorBackend", clock: Clock, places: Sequence[int], cost: Any, algorithm: str
-    ) -> None:
-        self._backend, self._clock, self._places, self._cost = backend, clock, places, cost
+    def __init__(self, backend: "ClusterBackend", places: Sequence[int], cost: Any, algorithm: str) -> None:
+        self._backend, self._clock, self._places, self._cost = backend, backend.clock, places, cost
         gathered = {"all_gather": len(places)}
-        self._sizes = [step.size_bytes * gathered.get(step.kind, 1) for step in cost.steps]
+        self._sizes = [part.size_bytes * gathered.get(part.kind, 1) for part in cost.steps]
         self._schedules = [
-            None if step.kind == "compute" else backend.schedule(step.kind, size, places, algorithm)
-            for step, size in zip(cost.steps, self._sizes, strict=True)
+            None if part.kind == "compute" else backend.schedule(part.kind, size, places, algorithm)
+            for part, size in zip(cost.steps, self._sizes, strict=True)
         ]
 
     @contextmanager
@@ -43,13 +40,13 @@ class ChargedProgram:
         """Let the devices compute and exchange what the program says."""
         clock, places = self._clock, self._places
         start = clock.time[places].copy()
-        ends: list[Any] = []  # when each step is over on each device
-        for step, size, schedule in zip(self._cost.steps, self._sizes, self._schedules, strict=True):
-            ready = np.maximum.reduce([start, *(ends[index] for index in step.needs)])
-            if step.kind == "compute":
+        ends: list[Any] = []  # when each part of the program is over on each device
+        for part, size, schedule in zip(self._cost.steps, self._sizes, self._schedules, strict=True):
+            ready = np.maximum.reduce([start, *(ends[index] for index in part.needs)])
+            if part.kind == "compute":
                 if clock.overlaps:
                     clock.wait(places, ready)
-                clock.work(places, clock.roofline(step.flops, size), "program")
+                clock.work(places, clock.roofline(part.flops, size), "program")
                 ends.append(clock.time[places].copy())
             else:
                 ends.append(self._backend.exchange(schedule, size, places, ready if clock.overlaps else None))

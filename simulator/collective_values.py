@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 OPERATIONS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 _NARROW = ("float16", "bfloat16")
-_CACHE_BYTES = 1 << 19  # what the slots of a program may take, so that they stay in the cache
+_CACHE_BYTES = 1 << 19  # what the slots of a list of additions may take, so that they stay in the cache
 _THREAD_BYTES = 1 << 21  # from how many bytes on a second thread is worth its start
 
 
@@ -49,8 +49,8 @@ def value_on(
         )
     dtype = np.dtype(accumulate or arrays[0].dtype).newbyteorder("=")
     if op != "sum" and dtype.name in _NARROW:
-        dtype = np.dtype(np.float32)  # nothing is rounded there, so that the wider type gives the same
-    # A kernel sees addresses only, so that all must lie alike.
+        dtype = np.dtype(np.float32)  # minima and maxima are not rounded, so a wider type gives the same
+    # A kernel sees only addresses, so all arrays must have the same layout.
     rows = [np.require(array, dtype, ["C", "A"]).reshape(-1) for array in arrays]
     total = np.empty(arrays[0].size, dtype)
     _play(schedule, rows, total, device, op)
@@ -64,11 +64,11 @@ def _play(schedule: Schedule, rows: Sequence[Array], total: Array, device: int, 
 
     def play_span(span: tuple[int, int, int]) -> None:
         chunk, first, last = span
-        steps = playing.program(*rounds, schedule.devices, device, chunk)
-        block = min(max(_CACHE_BYTES // (total.itemsize * max(steps[-1], 1)), 64), last - first)
-        slots = np.empty(max(steps[-1], 1) * block, bits.dtype)
+        additions = playing.additions_for(*rounds, schedule.devices, device, chunk)
+        block = min(max(_CACHE_BYTES // (total.itemsize * max(additions[-1], 1)), 64), last - first)
+        slots = np.empty(max(additions[-1], 1) * block, bits.dtype)
         for begin in range(first, last, block):
-            kernel(bits, addresses, slots, steps, begin, min(begin + block, last), *table)
+            kernel(bits, addresses, slots, additions, begin, min(begin + block, last), *table)
 
     threads = (os.cpu_count() or 1) if total.nbytes * len(rows) >= _THREAD_BYTES else 1
     spans = _spans(total.size, schedule.chunks, threads)
@@ -82,7 +82,7 @@ def _play(schedule: Schedule, rows: Sequence[Array], total: Array, device: int, 
 
 
 def _spans(size: int, chunks: int, threads: int) -> list[tuple[int, int, int]]:
-    """The chunks that are not empty, with their first element and the one behind; in parts where they are too few.
+    """The chunks that are not empty, each with its first element and the one after its last; cut in parts where they are too few.
 
     >>> _spans(size=10, chunks=4, threads=2), _spans(size=10, chunks=1, threads=2)
     ([(0, 0, 3), (1, 3, 6), (2, 6, 9), (3, 9, 10)], [(0, 0, 5), (0, 5, 10)])

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as generators
 
+from simulator.collective_values import value_on
 from simulator.schedules import ALGORITHMS
-from simulator.values import value_on
 
 DTYPES = ["float32", "float64", "float16", "int32", "int64", "uint8", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn]
 

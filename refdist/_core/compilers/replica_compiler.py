@@ -1,0 +1,231 @@
+"""Programs over all replicas, written from the view of one of them: what every compiler has in common."""
+
+import abc
+import contextlib
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import Tracer
+
+from refdist._core.base.enums import ReduceOp
+from refdist._core.base.jax_facts import is_tracer
+from refdist._core.compilers import integer_operators as operators
+from refdist._core.compilers.costs import cost_of
+from refdist._core.compilers.draft_backend import DraftBackend
+from refdist._core.compilers.jax_traces import checked_indices, trace_state, unseen_trace, writing_a_program
+from refdist._core.compilers.means import averaged
+from refdist._core.compilers.merging import merged
+from refdist._core.compilers.meshes import AXIS
+from refdist._core.compilers.varying import run_program, varying_outputs
+from refdist._core.devices.device import Device
+from refdist._core.seam.backend import Backend
+from refdist._core.seam.capabilities import Timed, capability
+from refdist._core.seam.compiler import Body, Charge, Compiled, ReplicaPart, Spec, WrittenProgram
+
+if TYPE_CHECKING:
+    from refdist._core.replicas.values import Storage
+    from refdist._core.strategies.plan import Plan
+
+operators.install()
+
+_BITS = {1: jnp.uint8, 2: jnp.uint16, 4: jnp.uint32, 8: jnp.uint64}
+
+
+class ReplicaCompiler(abc.ABC):
+    """Writes programs for the replicas of one strategy; how they are spread over devices is left to those that derive from it."""
+
+    tracer_type: type = Tracer
+    exact: bool = False
+
+    def __init__(self, plan: "Plan") -> None:
+        self.real, self.devices, self.count = plan.backend, plan.devices, len(plan.devices)
+        self.timed: Timed | None = capability(plan.backend, Timed)
+        self.draft_backend: Backend = DraftBackend(self.real, self.lay_out, self.require_room)
+        self._steps_differ = False  # in the program that is being written
+        self._algorithm = plan.collectives.algorithm
+
+    # What a replica can say of itself and of the others, while a program is written.
+
+    def replica_number(self) -> jax.Array:
+        return lax.axis_index(AXIS)
+
+    def combine(self, op: ReduceOp, tensor: jax.Array) -> jax.Array:
+        total = tensor if self.count == 1 else lax.psum(in_program(tensor), AXIS)
+        return total if op is ReduceOp.SUM else averaged(total, self.count)
+
+    def join(self, tensor: jax.Array, axis: int) -> jax.Array:
+        axis = axis % tensor.ndim
+        if self.count == 1:
+            return tensor
+        if not tensor.shape[axis]:
+            return jnp.concatenate([tensor] * self.count, axis=axis)  # XLA cannot gather along an axis of no elements
+        return lax.all_gather(in_program(tensor), AXIS, axis=axis, tiled=True)
+
+    def of_all_replicas(self, tensor: jax.Array) -> list[jax.Array]:
+        if self.count == 1:
+            return [tensor]
+        gathered = lax.all_gather(in_program(tensor), AXIS)
+        return [gathered[index] for index in range(self.count)]
+
+    def own_of(self, tensors: Sequence[Any]) -> Any:
+        return tensors[0] if self.count == 1 else jnp.stack(tensors)[lax.axis_index(AXIS)]
+
+    def on_replica(self, number: int, value: Any, elsewhere: Any) -> Any:
+        return value if self.count == 1 else jnp.where(lax.axis_index(AXIS) == number, value, elsewhere)
+
+    def uniform(
+        self, entropy: jax.Array, turn: int, shape: tuple[int, ...], low: Any, high: Any, dtype: Any, *, each: bool
+    ) -> jax.Array:
+        key = jax.random.fold_in(jax.random.wrap_key_data(entropy, impl="threefry2x32"), turn)
+        key = jax.random.fold_in(key, self.replica_number()) if each else key
+        if dtype.kind in "iu":
+            return jax.random.randint(key, shape, low, high, dtype)
+        return jax.random.uniform(key, shape, dtype, low, high)
+
+    def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
+        """Say how a tensor lies on the logical devices of the replica, where there are such."""
+        return tensor
+
+    # Writing.
+
+    def write(self, body: Body, specs: Sequence[Spec], own_inputs: Sequence[bool]) -> WrittenProgram:
+        own_outputs: list[bool] = []
+        self._steps_differ = False
+
+        def recorded(*values: Any) -> list[Any]:
+            outputs, own_outputs[:] = body(*values)
+            return list(outputs)
+
+        axes = [(AXIS, self.count)] if self.count > 1 else None
+        avals = [jax.ShapeDtypeStruct(shape, _narrowed(dtype)) for shape, dtype in specs]
+        with self.placed(), checked_indices():
+            jaxpr = jax.make_jaxpr(recorded, axis_env=axes)(*avals)
+        for const in jaxpr.consts:
+            if is_tracer(const):
+                lax.eq(const, const)  # a tensor of another trace, which has ended: JAX says where it was made
+        varying, needless = varying_outputs(jaxpr.jaxpr, own_inputs)
+        present = {id(atom) for eqn in jaxpr.jaxpr.eqns for atom in eqn.invars} | {id(v) for v in jaxpr.jaxpr.outvars}
+        owned = [*own_outputs, *[False] * (len(varying) - len(own_outputs))]
+        compared = [i for i, (own, varies) in enumerate(zip(owned, varying, strict=True)) if varies and not own]
+        return WrittenProgram(
+            jaxpr,
+            own_inputs=tuple(own_inputs),
+            own_outputs=tuple(own_outputs),
+            used=tuple(index for index, var in enumerate(jaxpr.jaxpr.invars) if id(var) in present),
+            compared=tuple(compared) if self.count > 1 else (),
+            needless_sums=frozenset(needless),
+            steps_differ=self._steps_differ,
+        )
+
+    def write_replica(self, body: Callable[[], Sequence[Any]]) -> ReplicaPart:
+        with unseen_trace():  # so that no cache of JAX answers with the code that another replica has written
+            return jax.make_jaxpr(body)()
+
+    def merge(self, parts: Sequence[ReplicaPart], columns: Sequence[Sequence[Any]]) -> list[Any]:
+        results, differ = merged(parts, columns)
+        self._steps_differ = self._steps_differ or differ
+        return results
+
+    def placed(self) -> AbstractContextManager[Any]:
+        """Let JAX know, while a program is written, the devices that it is for."""
+        return contextlib.nullcontext()
+
+    def widened(self, wide: bool) -> AbstractContextManager[Any]:
+        return jax.enable_x64(True) if wide else contextlib.nullcontext()
+
+    def at_once(self) -> AbstractContextManager[Any]:
+        return jax.ensure_compile_time_eval()
+
+    def unseen_trace(self) -> AbstractContextManager[Any]:
+        return unseen_trace()
+
+    def open_traces(self) -> object:
+        return trace_state()
+
+    def may_repeat(self) -> bool:
+        return writing_a_program()
+
+    @abc.abstractmethod
+    def require_room(self, array: Any) -> None:
+        """Raise where the numbers of an array would not be what they are, because JAX cuts 64 bits to 32."""
+
+    # Running.
+
+    @abc.abstractmethod
+    def compile(self, program: WrittenProgram) -> Compiled: ...
+
+    def for_one_replica(self, program: WrittenProgram) -> Callable[..., list[Any]]:
+        """A program as a function that each replica runs; its last output says whether what should be equal is."""
+
+        def run(*values: Any) -> list[Any]:
+            inputs: list[Any] = [None] * len(program.own_inputs)
+            for index, value in zip(program.used, values, strict=True):
+                inputs[index] = value
+            outputs = run_program(program.jaxpr, inputs, program.needless_sums, self.count)
+            equal: list[Any] = []
+            for index in program.compared:
+                mine = outputs[index]
+                outputs[index] = lax.all_gather(mine, AXIS)[0]
+                equal.append(jnp.all(bits(mine) == bits(outputs[index])))
+            del outputs[len(program.own_outputs) :]
+            if equal:
+                outputs.append(lax.pmin(jnp.stack(equal).astype(jnp.int32), AXIS))
+            return outputs
+
+        return run
+
+    def charge(self, program: WrittenProgram) -> Charge | None:
+        if self.timed is None:
+            return None
+        return self.timed.charge_program(self.devices, cost_of(program.jaxpr.jaxpr), self._algorithm)
+
+    def wait(self, outputs: Sequence[Any]) -> None:
+        return None
+
+    def text(self, compiled: Any, values: Sequence[Any], *, optimised: bool) -> str:
+        lowered = compiled.lower(*values)
+        return lowered.compile().as_text() if optimised else lowered.as_text(dialect="hlo")
+
+    # Bringing values into the form in which programs take them, and out of it.
+
+    @abc.abstractmethod
+    def lift(self, tensor: Any) -> Any: ...
+
+    @abc.abstractmethod
+    def lift_each(self, tensors: Sequence[Any]) -> Any: ...
+
+    @abc.abstractmethod
+    def lower(self, array: Any) -> Any: ...
+
+    @abc.abstractmethod
+    def lower_each(self, array: Any, spec: Spec) -> list[Any]: ...
+
+    @abc.abstractmethod
+    def whole(self, copies: Sequence[Any], storage: "Storage") -> Any: ...
+
+    @abc.abstractmethod
+    def parts(self, array: Any, storage: "Storage") -> Sequence[Any]: ...
+
+
+def in_program(tensor: Any) -> jax.Array:
+    """A tensor as part of the program: JAX takes a constant for equal on all replicas, and does not ask the others."""
+    return tensor if is_tracer(tensor) else jnp.array(tensor, copy=True)
+
+
+def bits(tensor: jax.Array) -> jax.Array:
+    """A tensor as integers, which are equal where the bits are: also those of zeros, and of what is not a number."""
+    if tensor.dtype.kind in "biu":
+        return tensor
+    if tensor.dtype.kind == "c":
+        return jnp.stack([bits(tensor.real), bits(tensor.imag)])
+    return lax.bitcast_convert_type(tensor, _BITS[tensor.dtype.itemsize])
+
+
+def _narrowed(dtype: Any) -> Any:
+    """The dtype that JAX makes of one; random keys have one of their own."""
+    return jax.dtypes.canonicalize_dtype(dtype) if isinstance(dtype, np.dtype) else dtype

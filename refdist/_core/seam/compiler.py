@@ -1,0 +1,180 @@
+"""What writes and runs programs over all replicas of a strategy, as a protocol."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from refdist._core.base.enums import ReduceOp
+from refdist._core.devices.device import Device
+from refdist._core.seam.backend import Backend, Tensor
+
+if TYPE_CHECKING:
+    from refdist._core.replicas.values import Storage
+
+Array: TypeAlias = Any
+"""A value in the form in which programs take and make it: for all replicas at once."""
+
+Spec: TypeAlias = tuple[tuple[int, ...], Any]
+"""The shape and the dtype of a tensor, as one replica sees it."""
+
+ReplicaPart: TypeAlias = Any
+"""What one replica has written: a program without arguments, which reads what is around it."""
+
+Body: TypeAlias = Callable[..., tuple[Sequence[Tensor], Sequence[bool]]]
+"""What writes a program when it is called. It returns the outputs, and of the first of them whether each replica has its own;
+those that follow are not returned by the program, but only compared between replicas."""
+
+Compiled: TypeAlias = Callable[..., Sequence[Array]]
+
+Keep: TypeAlias = Callable[[Array, int, Sequence[Device]], None]
+"""Takes note that so many bytes of an array stay on each of some devices."""
+
+Charge: TypeAlias = Callable[[Callable[[], Iterator[Tensor]]], AbstractContextManager[Keep]]
+"""Surrounds one run of a program, given what lists the tensors that are brought to it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class WrittenProgram:
+    """A program from the view of one replica, not compiled yet."""
+
+    jaxpr: Any
+    own_inputs: tuple[bool, ...]  # for each input, whether each replica has its own
+    own_outputs: tuple[bool, ...]  # the same for what it returns; outputs that follow are only compared
+    used: tuple[int, ...]  # the inputs that matter
+    compared: tuple[int, ...]  # outputs that should be equal on all replicas, but need not be
+    needless_sums: frozenset[int]  # steps that add up what is equal on all replicas
+    steps_differ: bool  # whether replicas take different steps
+
+
+class Compiler(Protocol):
+    """Writes programs for the replicas of one strategy, and brings values into the form in which these take them."""
+
+    devices: tuple[Device, ...]  # one for each replica
+    count: int  # of the replicas
+    exact: bool  # whether 64-bit numbers must stay so, whatever JAX is set to
+    draft_backend: Backend  # the one that code uses while a program is written
+    tracer_type: type  # of what stands for an array inside a transformation of JAX
+
+    # What a replica can say of itself and of the others, while a program is written.
+
+    def replica_number(self) -> Tensor:
+        """The number of the replica, as a tensor."""
+        ...
+
+    def combine(self, op: ReduceOp, tensor: Tensor) -> Tensor:
+        """Combine the tensors of all replicas."""
+        ...
+
+    def join(self, tensor: Tensor, axis: int) -> Tensor:
+        """Join the tensors of all replicas along an axis."""
+        ...
+
+    def of_all_replicas(self, tensor: Tensor) -> list[Tensor]:
+        """The tensors of all replicas, of which this one is the replica's own."""
+        ...
+
+    def own_of(self, tensors: Sequence[Tensor]) -> Tensor:
+        """Out of one tensor for each replica, the replica's own."""
+        ...
+
+    def on_replica(self, number: int, value: Tensor, elsewhere: Tensor) -> Tensor:
+        """One value on the replica of a number, and another one elsewhere."""
+        ...
+
+    def uniform(
+        self, entropy: Tensor, turn: int, shape: tuple[int, ...], low: Any, high: Any, dtype: Any, *, each: bool
+    ) -> Tensor:
+        """Random numbers, for each replica or for all, made of what the program gets in each run."""
+        ...
+
+    # Writing.
+
+    def write(self, body: Body, specs: Sequence[Spec], own_inputs: Sequence[bool]) -> WrittenProgram:
+        """Call a body to write a whole program from the view of one replica.
+
+        Args:
+            body: takes a tensor for each input.
+            specs: shape and dtype of each input.
+            own_inputs: whether each replica has its own.
+        """
+        ...
+
+    def write_replica(self, body: Callable[[], Sequence[Tensor]]) -> ReplicaPart:
+        """Call a body to write the part of one replica, in the middle of a program."""
+        ...
+
+    def merge(self, parts: Sequence[ReplicaPart], columns: Sequence[Sequence[Any]]) -> list[Tensor]:
+        """Make the parts of all replicas one, as the next steps of the program, and return some of its results.
+
+        Args:
+            columns: for each wanted result, where each replica has it: a place in its outputs, or the value itself.
+        """
+        ...
+
+    def widened(self, wide: bool) -> AbstractContextManager[Any]:
+        """Let 64-bit numbers stay what they are, if asked to."""
+        ...
+
+    def at_once(self) -> AbstractContextManager[Any]:
+        """Compute at once, in the middle of writing a program."""
+        ...
+
+    def unseen_trace(self) -> AbstractContextManager[Any]:
+        """Be in a trace that no cache of JAX has seen."""
+        ...
+
+    def open_traces(self) -> object:
+        """Which traces of JAX are open; compares equal in the same ones."""
+        ...
+
+    def may_repeat(self) -> bool:
+        """Say whether the code becomes part of an inner program that may run several times, such as the body of a scan."""
+        ...
+
+    # Running.
+
+    def compile(self, program: WrittenProgram) -> Compiled:
+        """Make something callable of a program; it takes the inputs that matter.
+
+        It returns the outputs, and, where some are compared, last of all whether each of these was equal.
+        """
+        ...
+
+    def charge(self, program: WrittenProgram) -> Charge | None:
+        """What surrounds each run of a program; None where the backend keeps no time."""
+        ...
+
+    def wait(self, outputs: Sequence[Array]) -> None:
+        """Wait for what a program makes, where another one must not be started before."""
+        ...
+
+    def text(self, compiled: Any, values: Sequence[Array], *, optimised: bool) -> str:
+        """A program as the compiler has it."""
+        ...
+
+    # Bringing values into the form in which programs take them, and out of it.
+
+    def lift(self, tensor: Tensor) -> Array:
+        """A plain value in the form in which programs take it."""
+        ...
+
+    def lift_each(self, tensors: Sequence[Tensor]) -> Array:
+        """One value for each replica in the form in which programs take them."""
+        ...
+
+    def lower(self, array: Array) -> Tensor:
+        """What a program returned, as a tensor of the user's."""
+        ...
+
+    def lower_each(self, array: Array, spec: Spec) -> list[Tensor]:
+        """What a program returned for each replica, as tensors of the user's."""
+        ...
+
+    def whole(self, copies: Sequence[Tensor], storage: "Storage") -> Array:
+        """The copies of a variable in the form in which programs take them."""
+        ...
+
+    def parts(self, array: Array, storage: "Storage") -> Sequence[Tensor]:
+        """The copies of a variable, of what a program has made."""
+        ...

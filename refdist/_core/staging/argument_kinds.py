@@ -1,0 +1,89 @@
+"""Of what kinds the arguments of a call are, and by what its program is found again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from refdist._core.base.jax_facts import is_tracer
+from refdist._core.input.dataset import Dataset, DatasetIterator
+from refdist._core.input.distributed_dataset import DistributedDataset, DistributedIterator
+from refdist._core.input.input_iterator import InputIterator
+from refdist._core.replicas.values import DistributedValues, PerReplica
+from refdist._core.staging.cache_keys import PLAIN, ByIdentity, value_key
+from refdist._core.variables.variable import Variable
+
+_TENSORS: set[type] = set()  # the types of tensors met so far, to know them quickly
+_SOURCES = (Dataset, DatasetIterator, DistributedDataset, DistributedIterator, InputIterator)
+
+
+class ArgumentKinds:
+    """Which arguments are tensors, which have one for each replica, and which are Python values; and a key of all of them."""
+
+    __slots__ = ("has_tracers", "in_python", "key", "per_replica", "tensors", "text", "wide")
+
+    def __init__(self, leaves: Sequence[Any]) -> None:
+        self.tensors: list[int] = []  # places of plain tensors
+        self.per_replica: list[int] = []  # of values with a tensor for each replica
+        self.text: list[int] = []  # of text, which a program can only hand on
+        self.in_python = False  # whether only Python can take them
+        self.wide = False  # whether there are 64-bit numbers
+        self.has_tracers = False  # whether they belong to a program that somebody else writes
+        self.key = tuple([self._key(place, leaf) for place, leaf in enumerate(leaves)])
+
+    def _key(self, place: int, leaf: Any) -> Any:
+        if type(leaf) in _TENSORS:
+            dtype = leaf.dtype
+            self._add(place, dtype, self.tensors)
+            return leaf.shape, dtype
+        if isinstance(leaf, PLAIN) and not isinstance(leaf, np.generic):
+            return value_key(leaf)
+        if isinstance(leaf, Variable):
+            return ByIdentity(leaf)
+        if isinstance(leaf, DistributedValues):
+            return self._distributed(place, leaf)
+        dtype = getattr(leaf, "dtype", None)
+        if dtype is None or not hasattr(leaf, "shape") or not hasattr(leaf, "__array__"):
+            self.in_python = self.in_python or isinstance(leaf, _SOURCES)
+            return ByIdentity(leaf)
+        if is_tracer(leaf):
+            self.has_tracers = True
+        else:
+            _remember_type(leaf)
+        self._add(place, dtype, self.tensors)
+        return leaf.shape, dtype
+
+    def _distributed(self, place: int, leaf: DistributedValues) -> Any:
+        spec = leaf.spec
+        if spec is not None:
+            self._add(place, spec[1], self.per_replica)
+            return "per replica", leaf.count, spec
+        if any(hasattr(value, "shape") for value in leaf.values):
+            self.in_python = True  # the replicas have tensors of different shapes, which no one program takes
+            return None
+        return type(leaf), tuple(map(value_key, leaf.values))
+
+    def _add(self, place: int, dtype: Any, places: list[int]) -> None:
+        kind = getattr(dtype, "kind", "V")  # JAX's random keys have none
+        if kind in "OSU":
+            self.text.append(place)
+            return
+        places.append(place)
+        self.wide = self.wide or (kind in "iuf" and dtype.itemsize == 8) or (kind == "c" and dtype.itemsize == 16)
+
+
+def quick_key(args: Sequence[Any]) -> tuple[Any, ...] | None:
+    """What the arguments of a call are told apart by, where all of them are tensors of types met before; else None."""
+    parts: list[Any] = []
+    for leaf in args:
+        if type(leaf) in _TENSORS:
+            parts.append((leaf.shape, leaf.dtype))
+        elif type(leaf) is PerReplica:
+            parts.append((leaf.count, leaf.spec))
+        else:
+            return None
+    return tuple(parts)
+
+
+def _remember_type(tensor: object) -> None:
+    _TENSORS.add(type(tensor))

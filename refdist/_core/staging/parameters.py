@@ -1,0 +1,34 @@
+"""The arguments of a call in one form, however they were written."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+class Parameters:
+    """What a Python function calls its arguments, so that one call can be told from another that only looks different."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        try:
+            found = list(inspect.signature(function).parameters.values())
+        except (TypeError, ValueError):  # some functions written in C do not say
+            found = []
+        by_place = [one for one in found if one.kind is one.POSITIONAL_OR_KEYWORD]
+        # With arguments that have a place only, names do not say which place is theirs.
+        self._by_place = [] if any(one.kind is one.POSITIONAL_ONLY for one in found) else by_place
+        self._by_name = {one.name: one.default for one in found if one.kind is one.KEYWORD_ONLY and _has_default(one)}
+        self.count = len(self._by_place)
+        self.plain = not self._by_name
+
+    def placed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same arguments by their places, as far as the names are known, and with the defaults that were left out."""
+        placed, named = list(args), {**self._by_name, **kwargs}
+        for parameter in self._by_place[len(args) :]:
+            if parameter.name not in named and not _has_default(parameter):
+                break  # it is missing; the function itself will say so
+            placed.append(named.pop(parameter.name, parameter.default))
+        return tuple(placed), named
+
+
+def _has_default(parameter: inspect.Parameter) -> bool:
+    return parameter.default is not parameter.empty

@@ -1,0 +1,53 @@
+"""A replica as the code in a draft sees it."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from refdist._core.base import nest
+from refdist._core.base.call_sites import call_site
+from refdist._core.replicas.context import ReplicaContext, crossed
+from refdist._core.replicas.lockstep import Meeting
+from refdist._core.replicas.values import DistributedValues
+from refdist._core.staging.replica_draft import ReplicaDraft
+from refdist._core.variables.variable import Variable
+
+if TYPE_CHECKING:
+    from refdist._core.strategies.strategy import StrategyBase
+
+
+class StagedContext(ReplicaContext):
+    """A replica in a draft: it meets the others in the program, not in Python."""
+
+    __slots__ = ("_draft",)
+
+    def __init__(self, draft: ReplicaDraft, strategy: "StrategyBase", number: Any) -> None:
+        self._draft, self._strategy, self._replica_id = draft, strategy, number
+        self._extended = draft.extended(strategy)
+        self.local_index, self._alone, self._device = 0, True, self._extended.plan.devices[0]
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        number = self._replica_id
+        return (self._extended.worker_devices[number if isinstance(number, int) else 0],)
+
+    def meet(self, kind: str, details: Any, hold: Callable[..., Sequence[Any]], payload: Any) -> Any:
+        self._draft.meetings.append(Meeting(kind, details, hold, self._strategy, payload, call_site(3)))
+        with crossed(self._strategy):
+            return hold(self._strategy, [payload])[0]
+
+    def _merge(self, strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        function, args, kwargs = payloads[0]
+
+        def seen(leaf: Any) -> Any:
+            return self._draft.per_replica(leaf) if isinstance(leaf, self._draft.backend.tensor_type) else leaf
+
+        result = function(strategy, *nest.map_structure(seen, list(args)), **nest.map_structure(seen, kwargs))
+        for place, leaf in enumerate(nest.flatten(result)):
+            if isinstance(leaf, self._draft.backend.tensor_type):
+                self._draft.remember_one_for_all(leaf, place)
+        return [nest.map_structure(self._mine, result)]
+
+    def _mine(self, leaf: Any) -> Any:
+        if not isinstance(leaf, DistributedValues) or isinstance(leaf, Variable):
+            return leaf
+        return self._draft.extended(self._strategy).own_of(leaf)

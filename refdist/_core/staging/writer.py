@@ -1,0 +1,211 @@
+"""A program is written: the body of a function is called once, and what it does is recorded."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import optree
+
+from refdist._core.base import nest
+from refdist._core.base.entropy import ENTROPY
+from refdist._core.base.jax_facts import show_hidden_frames
+from refdist._core.replicas.values import DistributedValues, PerReplica
+from refdist._core.seam.backend import Backend
+from refdist._core.seam.compiler import WrittenProgram
+from refdist._core.staging.advice import explain
+from refdist._core.staging.argument_kinds import ArgumentKinds
+from refdist._core.staging.program import Interface, Output, Program
+from refdist._core.staging.replica_draft import Comparison, Key, ReplicaDraft, Requirement
+from refdist._core.staging.returned_values import leaf_from_draft, returned_from_draft
+from refdist._core.staging.staged_strategy import StagedExtended
+from refdist._core.staging.stand_ins import PassedThrough, SymbolicPerReplica, passed_through, spec_of
+from refdist._core.strategies.arguments import require_count
+from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.variables.variable import LIVE, Variable
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """A call for which there is no program yet."""
+
+    function: Callable[..., Any]
+    on: StrategyBase | None  # the strategy in whose replicas it is to run; None where it only may use one
+    leaves: Sequence[Any]  # the arguments, taken apart
+    shape: Any  # of the nest that they come from; None where they are the positional arguments themselves
+    kinds: ArgumentKinds
+
+    def arguments(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Other leaves, put together as the arguments are."""
+        nested: Any = (tuple(leaves), {}) if self.shape is None else optree.tree_unflatten(self.shape, leaves)
+        return nested
+
+
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """The outcome of writing: a program; or, where the body has made variables, these: it has to be written again."""
+
+    program: Program | None
+    created: tuple[Variable, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Record:
+    """What a body has done."""
+
+    result: Any  # with an Output in the place of each tensor
+    changed: list[Variable]
+    required: list[Requirement]
+    compared: list[Comparison]
+
+
+class ProgramWriter:
+    """Writes a program for one kind of call, on the replicas of a strategy."""
+
+    def __init__(self, call: Call, strategy: StrategyBase, *, once: bool, wide: bool) -> None:
+        extended = strategy.extended
+        self._call, self._wide = call, wide
+        self._compiler = extended.compiler()
+        self._several = self._compiler.count > 1
+        once = once or extended.plan.traces_once
+        self._draft = ReplicaDraft(self._compiler, strategy, StagedExtended, once=once, wide=wide)
+        self._variables = _usable_variables(extended.backend)
+        self._keys: list[Key] = [id(variable.copies[0]) for variable in self._variables]
+        self._takes = self._taken_arguments()
+        self._record: _Record | None = None
+        self._error: BaseException | None = None
+
+    def write(self) -> Written:
+        """Call the body, and make a program of what it does."""
+        variables, several = self._variables, self._several
+        specs = [spec_of(self._call.leaves[place]) for place, _ in self._takes]
+        specs += [(variable.shape, variable.dtype) for variable in variables] + [ENTROPY]
+        own = [each and several for _, each in self._takes]
+        own += [variable.own_copies and several for variable in variables] + [False]
+        try:
+            with self._compiler.widened(self._compiler.exact and self._wide):
+                written = self._compiler.write(self._body, specs, own)
+        except BaseException as raised:
+            error = raised if self._error is None else self._error  # the user's own, not what JAX has made of it
+            explain(error, self._call.function)
+            show_hidden_frames(error)
+            raise error from error.__cause__
+        if self._draft.created:
+            return Written(None, tuple(self._draft.created))
+        return Written(Program(self._compiler, written, self._interface(written)))
+
+    def _taken_arguments(self) -> list[tuple[int, bool]]:
+        """The places of the arguments that are inputs of the program, and whether each replica has its own."""
+        leaves, kinds, count = self._call.leaves, self._call.kinds, self._compiler.count
+        fitting = [place for place in kinds.per_replica if leaves[place].count == count]
+        if self._call.on is not None and len(fitting) < len(kinds.per_replica):
+            require_count(next(leaves[place] for place in kinds.per_replica if place not in fitting), count)
+        return [(place, False) for place in kinds.tensors] + [(place, True) for place in fitting]
+
+    def _body(self, *values: Any) -> tuple[list[Any], list[bool]]:
+        """Call the function with what stands for its arguments, and return what the program makes, as `Compiler.write` asks."""
+        draft, count = self._draft, len(self._takes)
+        before: dict[Key, Any] = dict(zip(self._keys, values[count:-1], strict=True))
+        draft.values.update(before)
+        draft.entropy = values[-1]
+        args, kwargs = self._call.arguments(self._stand_ins(values[:count]))
+        outputs = _Outputs(draft)
+        with draft.entered():
+            try:
+                result = outputs.taken_from(returned_from_draft(self._called(args, kwargs)))
+            except BaseException as error:
+                self._error = error
+                raise
+        after = draft.values
+        changed = [v for v, key in zip(self._variables, self._keys, strict=True) if after[key] is not before[key]]
+        required = [key for key in after if isinstance(key, Requirement)]
+        compared = [key for key in after if isinstance(key, Comparison)]
+        self._record = _Record(result, changed, required, compared)
+        new = [after[key] for key in self._keys if after[key] is not before[key]]
+        own = [variable.own_copies and self._several for variable in changed] + [self._several] * len(required)
+        made = [*outputs.tensors, *new, *(after[key] for key in [*required, *compared])]
+        return made, [*outputs.own, *own]
+
+    def _stand_ins(self, values: Sequence[Any]) -> list[Any]:
+        """What the function gets in the places of the arguments."""
+        given, kinds = list(self._call.leaves), self._call.kinds
+        for place in [*kinds.text, *kinds.per_replica]:
+            given[place] = passed_through(place, self._call.leaves[place])
+        for (place, each), value in zip(self._takes, values, strict=True):
+            if each:
+                given[place] = SymbolicPerReplica(self._draft, value) if self._several else PerReplica([value])
+            else:
+                given[place] = value
+        return given
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        function, on = self._call.function, self._call.on
+        return function(*args, **kwargs) if on is None else on.extended.run(on, function, args, kwargs)
+
+    def _interface(self, written: WrittenProgram) -> Interface:
+        """What the program takes and makes, by the places of its inputs and outputs."""
+        record, takes, variables = self._record, self._takes, self._variables
+        assert record is not None
+        entropy = len(takes) + len(variables)  # the place of the last input
+        first_required = len(written.own_outputs) - len(record.required)
+        first_changed = first_required - len(record.changed)
+        names = [f"assign() of {variable.name!r}" for variable in record.changed]
+        names += [one.text for one in record.required] + [one.what for one in record.compared]
+        return Interface(
+            takes=tuple(takes[i] for i in written.used if i < len(takes)),
+            reads=tuple(variables[i - len(takes)].storage for i in written.used if len(takes) <= i < entropy),
+            draws=entropy in written.used,
+            writes=tuple((place, variable.storage) for place, variable in enumerate(record.changed, first_changed)),
+            required=tuple(enumerate(record.required, first_required)),
+            compared=tuple(
+                names[i - first_changed] if i >= first_changed else "The result of the function"
+                for i in written.compared
+            ),
+            result=record.result,
+            wide=self._wide,
+        )
+
+
+class _Outputs:
+    """The tensors of a result, and whether each replica has its own of each."""
+
+    def __init__(self, draft: ReplicaDraft) -> None:
+        self._draft = draft
+        self.tensors: list[Any] = []
+        self.own: list[bool] = []
+
+    def taken_from(self, result: Any) -> Any:
+        """Take the tensors out of a nest, and leave in their places where they are."""
+        return nest.map_structure(self._leaf, result)
+
+    def _leaf(self, leaf: Any) -> Any:
+        if isinstance(leaf, DistributedValues) and not isinstance(leaf, Variable):
+            return self._distributed(leaf)
+        return self._added(leaf, own=False) if isinstance(leaf, self._draft.backend.tensor_type) else leaf
+
+    def _distributed(self, value: DistributedValues) -> Any:
+        if isinstance(value, PassedThrough):
+            return value
+        if self._draft.count == 1:
+            (alone,) = value.values
+            found = self._leaf(leaf_from_draft(alone))
+            return dataclasses.replace(found, alone=True) if isinstance(found, Output) else value
+        if not isinstance(value, SymbolicPerReplica) and all(_no_number(one) for one in value.values):
+            return value
+        extended = self._draft.extended(self._draft.strategy)
+        own = value.own if isinstance(value, SymbolicPerReplica) else extended.own_of(value)
+        return self._added(extended.tensor(own, None), own=True)
+
+    def _added(self, tensor: Any, *, own: bool) -> Output:
+        self.tensors.append(tensor)
+        self.own.append(own)
+        return Output(len(self.tensors) - 1, own, (tuple(tensor.shape), tensor.dtype))
+
+
+def _usable_variables(backend: Backend) -> list[Variable]:
+    """The variables that a program of a backend could meet; which ones it needs is seen when it is written."""
+    living = [variable for variable in list(LIVE.values()) if variable.backend is backend]
+    return [variable for variable in living if variable.container is None and variable.dtype.kind not in "OSU"]
+
+
+def _no_number(value: Any) -> bool:
+    return value is None or isinstance(value, (str, bytes))
