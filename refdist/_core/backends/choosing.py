@@ -11,7 +11,7 @@ from refdist._core.seam.backend import Backend
 
 _BUILT_IN = {
     "host": "refdist._core.backends.host_backend:HostBackend",
-    "simulator": "simulator.opening:open_simulator",
+    "simulator": "simulator.open_simulator:open_simulator",
     "jax": "refdist._core.backends.jax_backend:JaxBackend",
 }
 _chosen: Backend | None = None

@@ -45,7 +45,8 @@ where_of: Callable[[Iterable[Any]], Where] = functools.partial(tuple.__new__, Wh
 """Make a record of all its values, as Where(...) does, but without the Python function that a named tuple puts in front."""
 
 _PLACES = {name: place for place, name in enumerate(Where._fields)}
-HERE: ContextVar[Where] = ContextVar("where", default=Where())  # noqa: B039, a tuple never changes
+_NOWHERE = Where()
+HERE: ContextVar[Where] = ContextVar("where", default=_NOWHERE)
 
 
 def entered(**changes: Any) -> "Entered":

@@ -33,18 +33,18 @@ class LaidOut(Tensor):
     It is a separate class so that ordinary tensors need not look for a layout at every operation.
     """
 
-    __slots__ = ("_layout",)
-    _layout: Layout | None
+    __slots__ = ("given_layout",)
+    given_layout: Layout | None  # from when it was made
     # So that an operation with an ordinary tensor also returns this class.
     __array_priority__ = 1.0  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
 
     def __array_finalize__(self, source: Any) -> None:
-        layout: Layout | None = getattr(source, "_layout", None)
+        layout: Layout | None = getattr(source, "given_layout", None)
         here = HERE.get().device
         if layout is None or here not in (None, layout.placement):
-            self._layout, self._device = None, here or getattr(source, "_device", None)
+            self.given_layout, self.lies_on = None, here or getattr(source, "lies_on", None)
         else:
-            self._layout, self._device = layout.after(self.shape), layout.devices[0]
+            self.given_layout, self.lies_on = layout.after(self.shape), layout.devices[0]
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         # Functions such as concatenate keep the class, but drop its attributes.
@@ -62,7 +62,7 @@ class LaidOut(Tensor):
     def layout(self) -> Layout | None:
         """The layout, or None if another device scope has moved the tensor to a single device."""
         # Asked of the shape again, because numpy transposes a tensor only after it has been made.
-        return None if self._layout is None else self._layout.after(self.shape)
+        return None if self.given_layout is None else self.given_layout.after(self.shape)
 
 
 def lay_out(tensor: Tensor, devices: Sequence[Device], partition: Sequence[int] | None) -> Tensor:
@@ -70,8 +70,8 @@ def lay_out(tensor: Tensor, devices: Sequence[Device], partition: Sequence[int] 
     tensor.flags.writeable = False
     result = np.asarray(tensor).view(LaidOut)
     cut = None if partition is None else tuple(partition)
-    result._layout = Layout(tuple(devices), cut, tensor.shape, HERE.get().device)  # pyright: ignore[reportPrivateUsage]
-    result._device = devices[0]  # pyright: ignore[reportPrivateUsage]
+    result.given_layout = Layout(tuple(devices), cut, tensor.shape, HERE.get().device)
+    result.lies_on = devices[0]
     return result
 
 

@@ -16,11 +16,11 @@ class Tensor(np.ndarray):
     else on that of its operands.
     """
 
-    __slots__ = ("_device",)
-    _device: Device | None
+    __slots__ = ("lies_on",)
+    lies_on: Device | None
 
     def __array_finalize__(self, source: Any) -> None:
-        self._device = HERE.get().device or getattr(source, "_device", None)
+        self.lies_on = HERE.get().device or getattr(source, "lies_on", None)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         # Functions such as concatenate and where drop the subclass.
@@ -30,7 +30,7 @@ class Tensor(np.ndarray):
     @property
     def device(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The full name of the tensor's device."""
-        return self._device if self._device is not None else Device("CPU:0")
+        return self.lies_on if self.lies_on is not None else Device("CPU:0")
 
     def like(self, array: np.ndarray[Any, Any]) -> "Tensor":
         """Label a result of this tensor with the current device, or else with this tensor's own."""
@@ -94,9 +94,9 @@ def _require_no_zero(divisor: Any) -> None:
         raise ZeroDivisionError("Integers were divided by zero; expected other divisors.")
 
 
-_NAMES = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()  # noqa: SIM905
-for _name in _NAMES:
-    if _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+for _name in (*_ARITHMETIC, "matmul", "and", "or", "xor", "lshift", "rshift"):
+    if _name in _ARITHMETIC:
         for _side in (f"__{_name}__", f"__r{_name}__"):
             setattr(Tensor, _side, _operator(_side, getattr(np.ndarray, _side)))
     # In-place operators make a new tensor: the array may be shared with other replicas.
@@ -114,7 +114,7 @@ def make(array: np.ndarray[Any, Any], device: Device | str) -> Tensor:
     """Label an array with a device; it cannot be changed through the tensor."""
     tensor = array.view(Tensor)
     tensor.flags.writeable = False
-    tensor._device = device if isinstance(device, Device) else Device(device)  # pyright: ignore[reportPrivateUsage]
+    tensor.lies_on = device if isinstance(device, Device) else Device(device)
     return tensor
 
 
@@ -123,7 +123,7 @@ def labelled(array: np.ndarray[Any, Any], devices: Sequence[Device]) -> list[Ten
     array.flags.writeable = False
     tensors = [array.view(Tensor) for _ in devices]
     for tensor, device in zip(tensors, devices, strict=True):
-        tensor._device = device  # pyright: ignore[reportPrivateUsage]
+        tensor.lies_on = device
     return tensors
 
 

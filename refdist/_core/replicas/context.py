@@ -5,7 +5,7 @@ import contextvars
 import functools
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from refdist._core.backends.choosing import current
 from refdist._core.base import nest
@@ -21,7 +21,8 @@ from refdist._core.seam.capabilities import Commits, capability
 if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 _default_strategy: "Callable[[], StrategyBase] | None" = None
 
 
@@ -256,7 +257,7 @@ def install_default(make: "Callable[[], StrategyBase]") -> None:
     _default_strategy = make
 
 
-def contained(function: Function) -> Function:
+def contained(function: Callable[P, R]) -> Callable[P, R]:
     """Let a function leave nothing entered, whatever ends it.
 
     It runs in a copy of the context, which Python leaves in C: a Ctrl-C can come in the middle of entering or leaving a `with`
@@ -264,10 +265,10 @@ def contained(function: Function) -> Function:
     """
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         return contextvars.copy_context().run(function, *args, **kwargs)
 
-    return call  # pyright: ignore[reportReturnType]
+    return call
 
 
 def replica_frames(strategy: "StrategyBase") -> list[Frame]:

@@ -46,18 +46,19 @@ class _Pool(threading.local):
 
 
 _POOL = _Pool()
+current: Callable[[], Any] = getcurrent  # a runner always has a parent, which its type does not say
 _MOST_IDLE = 16_384
 
 
 def pause(meeting: Meeting) -> Any:
     """Wait, in a body, until all replicas have come to this meeting, and return the answer."""
-    runner = getcurrent()
+    runner = current()
     if type(runner) is not _Runner:
         raise RuntimeError(
             f"{meeting.kind} was called from a thread or greenlet that is not the replica's own; expected the one in "
             f"which strategy.run calls the function. Call it there, and pass the result on."
         )
-    return runner.parent.switch(meeting)  # pyright: ignore[reportOptionalMemberAccess]
+    return runner.parent.switch(meeting)
 
 
 def require_no_body_around() -> None:
@@ -169,7 +170,7 @@ def _work() -> None:
     while True:
         # Neither the task nor the runner itself stays in a local variable or an argument while the runner is idle: what
         # stood there would be kept alive. So the outcome, too, is left in the list of results.
-        task: Any = getcurrent().parent.switch(None)  # pyright: ignore[reportOptionalMemberAccess]
+        task = current().parent.switch(None)
         # Called without a star: Python then does not use the C stack, which a greenlet has to save at every switch.
         body, index, results = task
         try:

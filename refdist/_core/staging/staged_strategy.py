@@ -179,7 +179,11 @@ class StagedExtended(StrategyExtended):
         if isinstance(payload, nest.CONTAINERS) and self.plan.collectives.custom() and self._count > 1:
             combined = self._combined_by_user(op, nest.flatten(payload), options)
             return [nest.pack_sequence_as(payload, combined)]
-        return [nest.map_structure(lambda tensor: self._combined(op, tensor, options), payload)]
+
+        def combine(tensor: Any) -> Any:
+            return self._combined(op, tensor, options)
+
+        return [nest.map_structure(combine, payload)]
 
     def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
         def joined(tensor: Any) -> Any:
