@@ -58,7 +58,7 @@ def pause(meeting: Meeting) -> Any:
             f"{meeting.kind} was called from a thread or greenlet that is not the replica's own; expected the one in "
             f"which strategy.run calls the function. Call it there, and pass the result on."
         )
-    return runner.parent.switch(meeting)
+    return current().parent.switch(meeting)
 
 
 def require_no_body_around() -> None:
