@@ -9,8 +9,8 @@ from typing import Any
 from conformance import last
 from conformance.commands import diff, faults, listing, run, xfails
 from conformance.comparing import DEFAULT
+from conformance.describing import START_SECONDS
 from conformance.implementations import GROUP, NAMES
-from conformance.opening import START_SECONDS
 from conformance.output import EXIT_CODES, FAULT_EXIT_CODES
 from conformance.proofs import FAULTS
 from conformance.runner import CHECKS

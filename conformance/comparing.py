@@ -14,8 +14,8 @@ from rich.text import Text
 
 from conformance import last
 from conformance.catalogue import Behavior
+from conformance.describing import describe
 from conformance.implementations import Description, UnknownName
-from conformance.opening import describe
 from conformance.output import progress
 from conformance.printable import printable
 from conformance.recorded import recorded

@@ -10,8 +10,8 @@ from types import FunctionType
 
 from conformance.checks import Check
 from conformance.declarations import Declarations
+from conformance.describing import START_SECONDS, NotStarted, describe
 from conformance.implementations import Description, locate
-from conformance.opening import START_SECONDS, NotStarted, describe
 from conformance.results import Case, Result, Status
 from conformance.stopping import Stop, Stopped, stopped_by_interrupts
 from conformance.worker import Limits, Worker

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from conformance.case import caught, missing_features, prove, run_case
 from conformance.checks import Check
+from conformance.describing import NotStarted, SuiteError
 from conformance.implementations import Description
 from conformance.jobs import CHECKS, HEAVY, Job, Started, Task, run_tasks
-from conformance.opening import NotStarted, SuiteError
 from conformance.results import BROKEN, Case, Result, Status
 from conformance.selection import quickest
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from conformance.describing import NotStarted, accepted
 from conformance.implementations import Description
 from conformance.last import cache
-from conformance.opening import NotStarted, accepted
 from conformance.process import Lost, Process
 from conformance.results import Case, Result, Status
 from conformance.stopping import Stop

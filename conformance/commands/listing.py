@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from conformance import catalogue
 from conformance.catalogue import Behavior
 from conformance.checks import checks
+from conformance.describing import SuiteError, describe
 from conformance.faults import faults
 from conformance.implementations import BrokenModule, UsageError, origins
-from conformance.opening import SuiteError, describe
 from conformance.output import nothing_selected, write
 from conformance.registry import Registered
 from conformance.selection import Selection, one

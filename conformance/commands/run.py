@@ -14,8 +14,8 @@ from rich.console import Console
 from conformance import badge, catalogue, declarations, html, junit, last, terminal
 from conformance.checks import Check
 from conformance.declarations import Declarations
+from conformance.describing import NotStarted, describe
 from conformance.implementations import UsageError, locate, origins
-from conformance.opening import NotStarted, describe
 from conformance.output import collected, complain, nothing_selected, save, write
 from conformance.report import Report, versions
 from conformance.results import Result

@@ -220,7 +220,7 @@ def find(name: str) -> Implementation:
     """Import an implementation, and return it, by its name, or by the place of the object: "package.module:object".
 
     The place is then its name, so that a result says how to run it again. Importing a module can do
-    anything; `conformance.opening.describe` imports it in a separate process.
+    anything; `conformance.describing.describe` imports it in a separate process.
     """
     found = replace(locate(place_of(name), Implementation), name=name)
     _require_known(name, "kinds", found.kinds, KINDS)
