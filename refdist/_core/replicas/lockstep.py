@@ -52,13 +52,14 @@ _MOST_IDLE = 16_384
 
 def pause(meeting: Meeting) -> Any:
     """Wait, in a body, until all replicas have come to this meeting, and return the answer."""
-    runner = current()
+    runner = getcurrent()
     if type(runner) is not _Runner:
         raise RuntimeError(
             f"{meeting.kind} was called from a thread or greenlet that is not the replica's own; expected the one in "
             f"which strategy.run calls the function. Call it there, and pass the result on."
         )
-    return current().parent.switch(meeting)
+    hub: Any = runner.parent
+    return hub.switch(meeting)
 
 
 def require_no_body_around() -> None:
