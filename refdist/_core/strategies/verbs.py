@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from refdist._core.base import nest
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
@@ -17,7 +18,12 @@ from refdist._core.seam.capabilities import Compiles, required
 from refdist._core.seam.compiler import Compiler
 from refdist._core.strategies.plan import Plan
 from refdist._core.variables.creation import HomeRotation
-from refdist._core.variables.distributed_variable import DistributedVariable, MirroredVariable, require_equal
+from refdist._core.variables.distributed_variable import (
+    DistributedVariable,
+    MirroredVariable,
+    require_equal,
+    require_one_value,
+)
 from refdist._core.variables.tensors import as_tensor
 from refdist._core.variables.variable import Variable
 
@@ -137,6 +143,10 @@ class StrategyExtended(abc.ABC):
                     f"update() got {var.name!r}, a variable of another strategy; expected one made in this strategy's scope. "
                     f"Call update() of the strategy that made it."
                 )
+
+            if len(var.all_copies) == 1 and HERE.get().draft is None:  # a program finds it out when it runs
+                for leaf in nest.flatten((tuple(args), dict(kwargs or {}))):
+                    require_one_value(var, leaf)
 
             def write() -> list[Any]:
                 copies = var.copies

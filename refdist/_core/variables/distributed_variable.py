@@ -378,6 +378,19 @@ def require_equal(variable: DistributedVariable, verb: str, operands: Sequence[A
             )
 
 
+def require_one_value(variable: Variable, argument: Any) -> None:
+    """Raise where a variable with one copy is given what differs from replica to replica."""
+    if not isinstance(argument, DistributedValues) or argument.is_variable:
+        return
+    first, *others = [_bits(value) if hasattr(value, "__array__") else value for value in argument.values]
+    for index, other in enumerate(others, 1):
+        if other != first:
+            raise ValueError(
+                f"update() of {variable.name!r} got an argument that differs between replica 0 and replica {index}; expected one "
+                f"value, because the variable has one copy. Combine it first, with strategy.reduce()."
+            )
+
+
 def _bits(tensor: Any) -> Any:
     array = np.asarray(tensor)
-    return array.tolist() if array.dtype.kind == "O" else array.tobytes()
+    return array.shape, array.tolist() if array.dtype.kind == "O" else array.tobytes()

@@ -341,3 +341,26 @@ class TestKnowing:
             raise OSError("broken")
 
         assert 3 == len(make(strategy).values)
+
+
+@pytest.mark.parametrize("mode", [lambda body: body, tf.function], ids=["eager", "function"])
+def test_an_update_of_one_copy_refuses_what_differs_between_replicas(mode):
+    with tf.using("simulator", gpus=2):
+        strategy = tf.distribute.experimental.CentralStorageStrategy()
+    with strategy.scope():
+        variable = tf.Variable([0.0, 0.0])
+    same = strategy.run(lambda: tf.constant([1.0, 2.0]))
+    different = strategy.run(
+        lambda: tf.constant([1.0, 2.0]) * (tf.distribute.get_replica_context().replica_id_in_sync_group + 1)
+    )
+
+    @mode
+    def updated(delta):
+        with strategy.scope():
+            strategy.extended.update(variable, lambda copy, delta: copy.assign_add(delta), args=(delta,))
+
+    updated(same)
+    with pytest.raises(ValueError, match=r"one\s+value|different values"):
+        updated(different)
+
+    assert [1.0, 2.0] == variable.numpy().tolist()
