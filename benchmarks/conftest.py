@@ -9,19 +9,19 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 
 import pytest
 
-from refdist._core.seam import backend
+from refdist._core.backends import choosing
 
-collect_ignore = ["mlp_tensorflow.py"]  # for another interpreter
+collect_ignore = ["mlp_tensorflow.py"]  # it runs in another interpreter
 
 
 @pytest.fixture(autouse=True)
 def fresh_backend(monkeypatch):
-    monkeypatch.setattr(backend, "_chosen", None)
+    monkeypatch.setattr(choosing, "_chosen", None)
 
 
 @pytest.fixture
 def per_replica(benchmark):
-    """Measure a step, and note its cost for each replica."""
+    """Measure a step, and record its cost per replica."""
 
     def measure(step, replicas, rounds):
         step()

@@ -28,7 +28,7 @@ def mirrored(count, *, devices=None):
 
 
 def staged(count, *, devices=None):
-    """One step of a strategy of some replicas, and the list to which each trace of a replica adds an entry."""
+    """Return one step of a strategy, and a list to which each trace of a replica adds an entry."""
     strategy = mirrored(count, devices=devices)
     with strategy.scope():
         variables = [tf.Variable(array) for array in start()]
@@ -52,7 +52,7 @@ def staged(count, *, devices=None):
 
 
 def by_hand(count):
-    """The same step as one program of JAX over a mesh of devices, and nothing that counts."""
+    """Return the same step as one JAX program over a mesh of devices, without a count of traces."""
     mesh = Mesh(np.array(jax.devices()[:count]), ("replica",))
 
     def local(parameters, x, y):

@@ -1,7 +1,7 @@
-"""TensorFlow's own strategy trains the perceptron; for an interpreter that has TensorFlow.
+"""Train the perceptron with TensorFlow's own strategy, in an interpreter that has TensorFlow.
 
-`python -m benchmarks.mlp_tensorflow 4` prints the loss of the first step. Then, for each number that it reads, it takes so many
-steps and prints the seconds. Of the documented ways to combine gradients this one, a variable that aggregates, was the quickest.
+`python -m benchmarks.mlp_tensorflow 4` prints the loss of the first step. Then, for each number that it reads, it takes that
+many steps and prints the seconds. Of the documented ways to combine gradients a variable that aggregates was the fastest.
 """
 
 import sys

@@ -23,7 +23,7 @@ ctx = tf.distribute.get_replica_context
 
 
 def cpu_seconds(function):
-    """Call a function twice, so that what has to be compiled is, and say what the second call took."""
+    """Call a function twice, so that everything is compiled, and return how long the second call took."""
     function()
     start = time.process_time()
     result = function()
@@ -93,7 +93,7 @@ def test_every_algorithm_predicts(benchmark):
 
 
 def test_recording_that_is_off(benchmark, tmp_path, monkeypatch):
-    """The event loop as it is when nobody records, beside one without the lines that record, in turns. Goal: 1.02."""
+    """Compare the event loop while nothing is recorded with one that has no recording code, alternating. Goal: 1.02."""
     source = pathlib.Path(flows.__file__).read_text()
     lines = re.compile(r"( +)if (first|last) is not None:\n\1    .*\n")
     assert 2 == len(lines.findall(source))
@@ -114,7 +114,7 @@ def test_recording_that_is_off(benchmark, tmp_path, monkeypatch):
     for times in taken.values():
         times.clear()
 
-    def around():  # each of the two is as often the first as the last
+    def around():  # so that each of the two comes first as often as last
         play(without)
         play(flows)
         play(without)

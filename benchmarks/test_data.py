@@ -1,4 +1,4 @@
-"""Datasets: what a batch costs on its way to the replicas, beside plain numpy."""
+"""Datasets: what a batch costs on its way to the replicas, compared with plain numpy."""
 
 import resource
 
@@ -79,7 +79,7 @@ def test_ten_gigabytes_of_files_in_constant_memory(benchmark, tmp_path):
         assert 8 * files == steps
         return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
 
-    megabytes_grown(2)  # what a few files need is needed once
+    megabytes_grown(2)  # what is allocated only once is allocated now
     grown = benchmark.pedantic(lambda: megabytes_grown(160), rounds=1)
     benchmark.extra_info["megabytes_more_than_two_files"] = grown
 

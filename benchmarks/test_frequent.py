@@ -1,4 +1,4 @@
-"""What every training step does, many times: run, meet, reduce, assign. In microseconds per replica and step."""
+"""What every training step does many times: run, meet, reduce, assign; in microseconds per replica and step."""
 
 import pytest
 from greenlet import getcurrent, greenlet

@@ -1,4 +1,4 @@
-"""Reductions of large arrays, beside a plain stream that reads and writes as many bytes in the same rounds.
+"""Reductions of large arrays, compared with a plain stream that reads and writes as many bytes in the same rounds.
 
 `ratio` is the bandwidth of a fold over that of the stream; `goal` is what it should reach on a machine that does nothing else.
 """
@@ -42,7 +42,7 @@ STREAMS = {2: stream_two, 4: stream_four, 8: stream_eight}
 
 
 def arrays(dtype, count, size_bytes):
-    """Rows of one piece of memory."""
+    """Make arrays that are rows of one block of memory."""
     rows = np.empty((count, size_bytes // dtype.itemsize), dtype)
     for index, row in enumerate(rows):
         row[:] = 1 + index / 64
@@ -62,7 +62,7 @@ def test_reduction(benchmark, dtype, count, megabytes, total):
     benchmark.group = f"reduce {count} arrays of {megabytes} MB into the {total} total"
     rows = arrays(np.dtype(getattr(ml_dtypes, dtype, dtype)), count, megabytes * MEGABYTE)
     result = np.ones_like(rows[0])
-    # Beyond eight arrays, eight streams read the same bytes: more at once are slower for the memory itself.
+    # Beyond eight arrays, eight streams read the same bytes, because more at once slow the memory down.
     streams = rows.view(np.uint32).reshape(min(count, 8), -1)
     stream_total = np.ones_like(streams[0])
     stream_seconds = []
@@ -110,7 +110,7 @@ def test_from_where_a_kernel_is_faster(benchmark, dtype, count, total_kilobytes,
     [*((name, "float32") for name in sorted(ALGORITHMS)), ("ring", "float16"), ("ring", "bfloat16")],
 )
 def test_schedule(benchmark, algorithm, dtype):
-    """A schedule that is played on values, beside a plain fold of the same arrays in the same rounds."""
+    """Compare a schedule played on values with a plain fold of the same arrays in the same rounds."""
     benchmark.group = "play a schedule on 8 arrays of 16 MB"
     rows = list(arrays(np.dtype(getattr(ml_dtypes, dtype, dtype)), 8, 16 * MEGABYTE))
     schedule = schedule_of(algorithm, 8, 4)

@@ -1,4 +1,4 @@
-"""Staged steps beside the same step written by hand for JAX, and beside TensorFlow.
+"""Staged steps, compared with the same step written by hand for JAX, and with TensorFlow.
 
 The two sides take turns, so that what else the machine does slows both; `ratio` is ours to theirs, between the medians.
 """
@@ -26,7 +26,7 @@ ctx = tf.distribute.get_replica_context
 
 
 def in_turns(benchmark, ours, theirs, *, rounds, warmup=3):
-    """Measure ours, and before each round of it theirs, which says itself how many seconds it took."""
+    """Measure our step, and before each round the other one, which reports its own seconds."""
     seconds = []
     benchmark.pedantic(ours, setup=lambda: seconds.append(theirs()), rounds=rounds, warmup_rounds=warmup)
     return None if benchmark.stats is None else (benchmark.stats.stats.median, statistics.median(seconds[-rounds:]))
@@ -68,7 +68,7 @@ def test_staged_step_beside_one_by_hand(benchmark, count):
 
 
 def small_steps(count, variables):
-    """Steps that do next to nothing with some variables of four numbers each: ours, and a jitted call."""
+    """Make steps that do almost nothing with a few variables of four numbers each: ours, and a jitted call."""
     strategy = mirrored(count, devices=DEVICES)
     with strategy.scope():
         held = [tf.Variable(np.zeros(4, np.float32)) for _ in range(variables)]
@@ -177,7 +177,7 @@ def test_first_call_beside_one_by_hand(benchmark):
 
 @pytest.fixture
 def tensorflow(request):
-    """A process that trains the perceptron with TensorFlow, some steps at a time."""
+    """Start a process that trains the perceptron with TensorFlow, a few steps at a time."""
     python = os.environ.get("REFDIST_TENSORFLOW_PYTHON")
     if not python:
         pytest.skip("REFDIST_TENSORFLOW_PYTHON names no interpreter that has TensorFlow")

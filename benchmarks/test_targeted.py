@@ -1,4 +1,4 @@
-"""Single parts, beside the fastest plain way to do the same."""
+"""Single parts, compared with the fastest plain way to do the same."""
 
 import os
 import subprocess

@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from conformance.arguments import parser
+from conformance.command_line import parser
 from conformance.implementations import BrokenModule, UsageError
 from conformance.output import BROKEN, INTERRUPTED, USAGE, complain
 

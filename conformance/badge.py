@@ -1,8 +1,8 @@
 """The rendering of a report as a small picture for a README: how many of the behaviors are kept.
 
-The second number counts every behavior of the report, those too that are not supported or could not be run, so that
-less is never shown as more. When the run was restricted, or not completed, the picture says so. It is green if the
-implementation conforms; brown if it does except as declared, or as far as the run came; red if it does not; grey if
+The second number counts every behavior of the report, even those that are not supported or could not be run, so that
+the result never looks better than it is. When the run was restricted, or not completed, the picture says so. It is green if the
+implementation conforms; brown if it does except as declared, or as far as the run got; red if it does not; grey if
 nothing was checked. A report of several implementations has one row for each.
 """
 
@@ -18,8 +18,8 @@ HEIGHT = 20
 GAP = 4
 PADDING = 7
 CHARACTER_WIDTH = 6.4
-"""Of the usual fonts at 11 pixels, about; `textLength` makes up for the rest."""
-# White text on each of them has a contrast of more than 4.5.
+"""Approximate, for the usual fonts at 11 pixels; `textLength` corrects the rest."""
+# White text has a contrast of more than 4.5 on each of them.
 LABEL_COLOUR = "#3d444d"
 COLOURS = {"kept": "#1a7f37", "declared": "#8a5a00", "broken": "#b42318", "blocked": "#b42318", "silent": "#59636e"}
 
@@ -76,7 +76,7 @@ def _width(text: str) -> int:
 
 
 def _box(parent: Element, text: str, colour: str, left: int, width: int, top: int) -> None:
-    """Draw a text on a ground of this width."""
+    """Draw a text on a background of this width."""
     place = {"x": str(left), "y": str(top), "width": str(width), "height": str(HEIGHT)}
     SubElement(parent, "rect", {**place, "fill": colour})
     start = {"x": str(left + PADDING), "y": str(top + 14), "textLength": str(_width(text) - 2 * PADDING)}

@@ -38,14 +38,14 @@ def run_case(implementation: Implementation, check: Check, replicas: int) -> Res
 
 
 def missing_features(implementation: Description, check: Check) -> str | None:
-    """Say what the check needs and the implementation has not, or None."""
+    """Say what the check needs and the implementation lacks, or return None."""
     missing = sorted(check.needs - implementation.features)
     hints = [implementation.installable[name] for name in missing if name in implementation.installable]
     return f"needs {', '.join(missing)}{''.join(f': {hint}' for hint in hints)}" if missing else None
 
 
 def run_with_fault(implementation: Implementation, check: Check, replicas: int, fault: Fault) -> Result:
-    """Open the implementation, break it, run a check with one replica count, and mend it again."""
+    """Open the implementation, break it, run a check with one replica count, and repair it again."""
     implementation.open()
     with Plant() as plant:
         try:
@@ -65,7 +65,7 @@ def prove(id: str, implementation: Implementation | None = None) -> list[Result]
 
 
 def caught(results: Iterable[Result]) -> bool:
-    """Tell whether a check noticed its planted fault: an error is not enough, nor may a process be lost."""
+    """Tell whether a check noticed its planted fault: it must have failed, and no process may have died or hung."""
     statuses = {result.status for result in results}
     return Status.FAIL in statuses and not statuses & {Status.CRASH, Status.TIMEOUT}
 
@@ -99,7 +99,7 @@ def _verdict(implementation: Implementation, check: Check, replicas: int) -> Ver
 
 
 def _law(law: CheckFunction, world: World) -> None:
-    """Run what deep mode adds to a check; where it cannot be run, the check alone decides."""
+    """Run what deep mode adds to a check; if it cannot be run, the check alone decides."""
     with contextlib.suppress(Unsupported):
         law(world)
 
@@ -121,7 +121,7 @@ def _built(world: World) -> str:
 
 
 def _place(error: BaseException, check: Check) -> str:
-    """Return file and line, within the files of the check and its law, from which an error came."""
+    """Return the file and line of an error, within the files of the check and its law."""
     functions = [check.function] if check.law is None else [check.function, check.law]
     own = {inspect.unwrap(function).__code__.co_filename for function in functions}
     frames = traceback.extract_tb(error.__traceback__)

@@ -3,7 +3,7 @@
 Both sides speak in lines of JSON. The first line of its input says what to do. {"describe": NAME} imports an
 implementation, and is answered by {"accepted": what is known of it}. {"implementation", "checks" (the place of the
 function that returns them), "faults" (likewise, or null), "deep" (a seed or null)} opens one, and is answered by
-{"accepted": true}. What could not be imported or opened is answered by {"refused": the reason, "usage": whether the
+{"accepted": true}. A failure to import or open is answered by {"refused": the reason, "usage": whether the
 command line is wrong}. Each further line asks for one case, {"id", "replicas", "fault"}, and is answered by {"result"}.
 At the end of its input it ends.
 """
@@ -28,14 +28,14 @@ from conformance.supervisor import SHOW_PLACE
 
 
 def main() -> None:
-    """Describe or open the implementation, and run the cases that come, one after another."""
-    # What checks and libraries print must not come between the lines of the protocol, nor may they read from it.
+    """Describe or open the implementation, and run the cases that arrive, one after another."""
+    # What checks and libraries print must not get between the lines of the protocol, nor may they read from it.
     requests = os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8")
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     faulthandler.enable()
-    # Shows where it hangs, and ends it, as the signal does by itself.
+    # Prints where the process hangs; then the signal ends it, as it would by default.
     faulthandler.register(SHOW_PLACE, chain=True)
 
     def tell(message: Mapping[str, Any]) -> None:
@@ -61,7 +61,7 @@ def main() -> None:
             result = run_with_fault(implementation, check, replicas, faults[case["fault"]])
         else:
             result = run_case(implementation, check, replicas)
-        # The clock of this process is in the hands of the implementation; the runner has its own.
+        # The implementation could change the clock of this process; the runner has its own.
         tell({"result": replace(result, seconds=0.0).to_dict()})
 
     for line in requests:
@@ -85,7 +85,7 @@ def _checks(request: Mapping[str, Any]) -> Mapping[str, Check]:
     checks: Mapping[str, Check] = locate(request["checks"], FunctionType)()
     if request["deep"] is None:
         return checks
-    # Otherwise hypothesis makes a folder in the current one.
+    # Otherwise hypothesis makes a folder in the current directory.
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(last.cache() / "hypothesis"))
     from conformance.deep import laws
 

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from conformance import last
 from conformance.catalogue import Behavior
+from conformance.describing import describe
 from conformance.implementations import Description, UnknownName
-from conformance.opening import describe
 from conformance.output import progress
 from conformance.printable import printable
 from conformance.recorded import recorded
@@ -26,7 +26,7 @@ from conformance.selection import Selection
 from conformance.terminal import COLOURS
 
 DEFAULT = ("simulator", "recorded:tensorflow")
-"""What is compared if nothing is named."""
+"""What is compared by default."""
 RECORD = "recorded:"
 ABSENT = "absent"
 
@@ -43,11 +43,11 @@ class Side:
     implementation: str
 
     def status(self, id: str) -> Status | None:
-        """Return the status of a behavior, None where the report does not have it."""
+        """Return the status of a behavior, or None if the report does not have it."""
         return self.report.statuses.get((id, self.implementation))
 
     def reason(self, id: str) -> str:
-        """Return why a behavior has its status, and with which replica counts if it has a better one with others."""
+        """Return why a behavior has its status, with the replica counts if it has a better status with others."""
         cases = self.report.cases(id, self.implementation)
         found = [case for case in cases if case.status is self.status(id)]
         if not found or not found[0].detail:
@@ -67,9 +67,9 @@ class Difference:
 
 
 def side(name: str, behaviors: Sequence[Behavior]) -> Side:
-    """Return what a name stands for: recorded:NAME, a file of a report, or an implementation, which is run now.
+    """Return what a name stands for: recorded:NAME, the file of a report, or an implementation, which is run now.
 
-    Of a file that has several implementations, FILE#IMPLEMENTATION chooses one.
+    FILE#IMPLEMENTATION chooses one of several implementations in a file.
     """
     path, _, chosen = name.partition("#")
     if name.startswith(RECORD):
@@ -100,7 +100,7 @@ def _run_now(implementation: Description, behaviors: Sequence[Behavior]) -> Repo
 
 
 def differences(one: Side, other: Side, behaviors: Sequence[Behavior]) -> list[Difference]:
-    """Return where two sides differ: behaviors with equal statuses and reasons together, in their order."""
+    """Return where two sides differ, in catalogue order; behaviors with equal statuses and reasons form one difference."""
     groups: dict[tuple[Statuses, tuple[str, str]], list[Behavior]] = {}
     for behavior in behaviors:
         statuses = one.status(behavior.id), other.status(behavior.id)
@@ -121,7 +121,7 @@ def render(one: Side, other: Side, behaviors: Sequence[Behavior], console: Conso
 def _parts(one: Side, other: Side, behaviors: Sequence[Behavior]) -> Iterator[Text | Padding]:
     """Yield the differences under a heading for each pair of statuses, then the totals."""
     found = differences(one, other, behaviors)
-    pairs = sorted({difference.statuses for difference in found}, key=_gravity)
+    pairs = sorted({difference.statuses for difference in found}, key=_severity)
     for pair in pairs:
         group = [difference for difference in found if difference.statuses == pair]
         count = sum(len(difference.behaviors) for difference in group)
@@ -151,8 +151,8 @@ def _word(status: Status | None) -> Text:
     return Text(status.value, COLOURS[status]) if status else Text(ABSENT)
 
 
-def _gravity(pair: Statuses) -> tuple[list[int], list[int]]:
-    """Order pairs so that those with the gravest status stand first, and those that say nothing last."""
+def _severity(pair: Statuses) -> tuple[list[int], list[int]]:
+    """Order pairs so that those with the worst status come first, and those that say nothing last."""
     order = [*Status, None]
     numbers = [order.index(status) for status in pair]
     return sorted(numbers), numbers

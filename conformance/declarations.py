@@ -1,7 +1,7 @@
 """The files in which users declare what is expected to fail, and what is not to be run.
 
 Each line is an id, or an id and a replica count, and the reason: `RUN-03@2  # two replicas share a queue`.
-Empty lines, and lines that begin with #, are for readers.
+Empty lines, and lines that begin with #, are ignored.
 """
 
 import pathlib
@@ -19,7 +19,7 @@ Reasons = Mapping[str, str]
 
 
 class WrongFile(UsageError):
-    """A file that was named on the command line does not say what it should."""
+    """A file that was named on the command line has the wrong content."""
 
 
 def _nothing() -> Reasons:
@@ -38,7 +38,7 @@ class Declarations:
         return reason_of(self.skips, case)
 
     def judged(self, case: Case, result: Result) -> Result:
-        """Replace a result by what it means for a case that is expected to fail."""
+        """Judge the result of a case that may be expected to fail."""
         reason = reason_of(self.xfails, case)
         if reason is None:
             return result
@@ -51,7 +51,7 @@ class Declarations:
 
 
 def reason_of(reasons: Reasons, case: Case) -> str | None:
-    """Return what is said of a case, or of its behavior."""
+    """Return the reason that is given for a case, or for its behavior."""
     return reasons.get(f"{case.id}@{case.replicas}", reasons.get(case.id))
 
 
@@ -103,7 +103,7 @@ def _require_known(place: str, name: str, counts: Mapping[str, tuple[int, ...]])
 
 
 def rewritten(text: str, results: Iterable[Result]) -> str:
-    """Return the text of a file of expected failures as a run without such a file would have it.
+    """Update the text of a file of expected failures from the results of a run without such a file.
 
     What passes is dropped, what fails for the first time is added at the end, and all other lines stay as they are.
     """
@@ -119,7 +119,7 @@ def rewritten(text: str, results: Iterable[Result]) -> str:
             kept = [] if int(count) in passing else [line]
             covered.add(Case(id, int(count)))
         elif failing and passing:
-            # It fails with some counts only, from now on: the reason goes with them.
+            # It now fails with some counts only, which keep the reason.
             kept = [f"{id}@{count}  # {reason}" for count in failing if f"{id}@{count}" not in named]
             covered |= {Case(id, count) for count in failing}
         else:
@@ -150,7 +150,7 @@ def _by_outcome(results: Iterable[Result]) -> tuple[dict[str, dict[int, str]], d
 
 
 def _headline(detail: str) -> str:
-    """Return what a failure says in one short line, which is the same in every run.
+    """Summarize a failure in one short line that is the same in every run.
 
     >>> _headline("at [1]\\nexpected: [1, 2]\\ngot:      [1, 3]\\nstrategy: Mirrored")
     'at [1], expected: [1, 2], got: [1, 3]'

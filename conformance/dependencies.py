@@ -1,8 +1,8 @@
-"""Which behaviors the others build on: where one of these is broken, what needs it is not run.
+"""Which behaviors the others build on: if one of these is broken, what needs it is not run.
 
-So a `run` that forgets a replica shows as one failure, and not as a hundred. The table is by area and short on purpose:
-what is left out because of a subtle failure is not seen, so a behavior belongs here only if much of the area breaks with
-it. `python -m conformance faults --others all -k RUN-02` shows how much does.
+So a `run` that forgets a replica shows as one failure, not as a hundred. The table is by area, and short on purpose: what
+is left out is not checked, so a behavior belongs here only if most of the area breaks with it.
+`python -m conformance faults --others all -k RUN-02` shows how much does.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 RUNS = "RUN-02"  # every replica runs the function once, with its arguments
 ADDS = "REDUCE-04"  # SUM without axis adds element by element
-SHARES = "DATASET-09"  # the batch of a dataset is that of all replicas together
+SHARES = "DATASET-09"  # the batch of a dataset is the global batch
 
 PREREQUISITES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -29,7 +29,7 @@ PREREQUISITES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def prerequisites(id: str) -> tuple[str, ...]:
-    """Return the ids of what a behavior needs; one that is itself needed in its area needs only those named before it.
+    """Return the ids that a behavior needs; one that its area needs depends only on those listed before it.
 
     >>> prerequisites("REDUCE-10"), prerequisites("REDUCE-04"), prerequisites("RUN-02")
     (('RUN-02', 'REDUCE-04'), ('RUN-02',), ())

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 
 class CheckFailed(AssertionError):
-    """An implementation does not keep a behavior: it expected this and got that."""
+    """An implementation does not keep a behavior: the check expected one thing and got another."""
 
     def __init__(self, expected: str, got: str, what: str = "") -> None:
         lines = [what] if what else []
@@ -31,7 +31,7 @@ class Raised:
     error: BaseException
 
 
-Alike = Callable[[npt.NDArray[Any], npt.NDArray[Any]], bool]
+SameValues = Callable[[npt.NDArray[Any], npt.NDArray[Any]], bool]
 """Tells whether two arrays of one shape have the same values."""
 
 
@@ -43,7 +43,7 @@ class Expectations:
         return _array(value)
 
     def equal(self, expected: Any, got: Any, what: str = "") -> None:
-        """Expect the same shapes and exactly the same values; tuples and lists are alike, and may be nested."""
+        """Expect the same shapes and exactly the same values; tuples and lists count as the same, and may be nested."""
         self._compare(expected, got, what, partial(np.array_equal, equal_nan=True))
 
     def close(self, expected: Any, got: Any, what: str = "", *, tolerance: float = 1e-5) -> None:
@@ -82,7 +82,7 @@ class Expectations:
         raise CheckFailed(f"{names} raised", "no error")
 
     def signature(self, function: Callable[..., Any], expected: Sequence[str | tuple[str, Any]]) -> None:
-        """Expect exactly these parameters after self: a name where there is no default, else name and default."""
+        """Expect exactly these parameters after self: a name if there is no default, otherwise name and default."""
         parameters = list(inspect.signature(function).parameters.values())
         if parameters and parameters[0].name == "self":
             parameters = parameters[1:]
@@ -96,15 +96,15 @@ class Expectations:
         """End the check without a verdict, because the implementation does not have what it needs."""
         raise Unsupported(reason)
 
-    def _compare(self, expected: Any, got: Any, what: str, alike: Alike) -> None:
-        difference = _difference(expected, got, alike, "")
+    def _compare(self, expected: Any, got: Any, what: str, same_values: SameValues) -> None:
+        difference = _difference(expected, got, same_values, "")
         if difference is not None:
             notes = [note for note in (what, difference) if note]
             raise CheckFailed(_show(expected), _show(got), "; ".join(notes))
 
 
-def _difference(expected: Any, got: Any, alike: Alike, place: str) -> str | None:
-    """Say where two nests differ first, or None where they do not; an empty text is the whole value."""
+def _difference(expected: Any, got: Any, same_values: SameValues, place: str) -> str | None:
+    """Say where two nests first differ, or return None; an empty text means the whole value."""
     pairs: list[tuple[str, Any, Any]]
     if isinstance(expected, Mapping) and isinstance(got, Mapping):
         left, right = cast("Mapping[Any, Any]", expected), cast("Mapping[Any, Any]", got)
@@ -117,16 +117,16 @@ def _difference(expected: Any, got: Any, alike: Alike, place: str) -> str | None
             return f"{len(first)} and {len(second)} parts{place and f' at {place}'}"
         pairs = [(f"[{index}]", *pair) for index, pair in enumerate(zip(first, second, strict=True))]
     else:
-        return _leaf_difference(expected, got, alike, place)
+        return _leaf_difference(expected, got, same_values, place)
     for step, one, other in pairs:
-        difference = _difference(one, other, alike, place + step)
+        difference = _difference(one, other, same_values, place + step)
         if difference is not None:
             return difference
     return None
 
 
-def _leaf_difference(expected: Any, got: Any, alike: Alike, place: str) -> str | None:
-    """Say how two values differ that are not nests, or None."""
+def _leaf_difference(expected: Any, got: Any, same_values: SameValues, place: str) -> str | None:
+    """Say how two values that are not nests differ, or return None."""
     here = f"at {place}" if place else ""
     left, right = _array(expected), _array(got)
     if not all(side.dtype.kind in "biufcV" for side in (left, right)):
@@ -136,7 +136,7 @@ def _leaf_difference(expected: Any, got: Any, alike: Alike, place: str) -> str |
         return f"shapes {left.shape} and {right.shape} {here}".strip()
     if (left.dtype.kind == "b") != (right.dtype.kind == "b"):
         return f"only one is a truth value {here}".strip()
-    return None if alike(left, right) else here
+    return None if same_values(left, right) else here
 
 
 def _wide(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -154,7 +154,7 @@ def _array(value: Any) -> npt.NDArray[Any]:
 
 
 def _show(value: Any, limit: int = 500) -> str:
-    """Print a value as plain numbers where it has them, and not without end."""
+    """Print a value as plain numbers if it has them, up to a limit."""
     text = repr(_plain(value))
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
 

@@ -1,4 +1,4 @@
-"""The rendering of a report as one HTML file that needs nothing else: no network, no fonts, no JavaScript to be read."""
+"""The rendering of a report as one self-contained HTML file: no network, no fonts, and readable without JavaScript."""
 
 import base64
 import hashlib
@@ -21,11 +21,11 @@ MEANINGS = {
     Status.NOT_RUN: "Left out, because a behavior that it needs is not kept.",
     Status.DIVERGES: "Not kept, and the implementation says so and why.",
     Status.XFAIL: "Not kept, and the file of expected failures says so and why.",
-    Status.UNSUPPORTED: "Nothing can be said: there is no check, or the implementation has not what it needs.",
+    Status.UNSUPPORTED: "Nothing can be said: there is no check, or the implementation lacks what it needs.",
     Status.SKIP: "Nothing can be said: the file of skipped checks says not to run it, and why.",
 }
-# The details are hidden before they are there, which makes the page appear in a third of the time; if the script after
-# them breaks, it is the page without scripts again.
+# The details are hidden before they are parsed, so that the page appears in a third of the time; if the script after
+# them breaks, they are shown again.
 FIRST_SCRIPT = """
 document.documentElement.classList.add("js");
 addEventListener("error", () => document.documentElement.classList.remove("js"));
@@ -61,18 +61,18 @@ def render(report: Report) -> str:
         style=_packaged("report.css"),
         first_script=FIRST_SCRIPT,
         script=script,
-        # A detail that got past the escaping could still run no scripts but these.
+        # Even a detail that got past the escaping could run no other scripts than these.
         allowed_scripts=f"{_source_hash(FIRST_SCRIPT)} {_source_hash(script)}",
     )
 
 
 def _finalized(value: Any) -> Any:
-    """Make every text printable, whoever wrote it; numbers, and what is HTML already, stay."""
+    """Make every text printable, whoever wrote it; numbers and HTML stay as they are."""
     return printable(value) if type(value) is str else value
 
 
 def _source_hash(script: str) -> str:
-    """Return what a content security policy calls a script."""
+    """Return the name of a script in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 

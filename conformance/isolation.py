@@ -1,4 +1,4 @@
-"""A case in a process of its own: a copy of the one that has opened the implementation, which is quick to make."""
+"""A case in its own process: a fork of the one that has opened the implementation, which is quick to make."""
 
 import os
 import sys
@@ -9,14 +9,14 @@ RETURNED = b"returned"
 
 
 def apart(function: Callable[..., object], *arguments: Any) -> None:
-    """Call a function in a copy of this process, and end as the copy ended, unless the function returned."""
+    """Call a function in a fork of this process, and end as the fork ended unless the function returned."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     copy = os.fork()
     if copy == 0:
         function(*arguments)
         os.write(writing, RETURNED)
-        # Without the clean-up of libraries, which may wait for threads that never end.
+        # Skips the cleanup of libraries, which may wait for threads that never end.
         os._exit(0)
     code = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
     if code < 0:

@@ -1,7 +1,7 @@
 """The rendering of a report as JUnit XML, which Jenkins, GitLab and other servers show.
 
 One testsuite for each implementation, one testcase for each case. FAIL is a failure; ERROR, TIMEOUT and CRASH are
-errors; what else does not pass is skipped, with its status and its reason as message. There are no times of day, so
+errors; other cases that do not pass are skipped, with status and reason as message. There are no times of day, so
 that the same report gives the same bytes.
 """
 
@@ -19,7 +19,7 @@ from conformance.selection import Selection
 def render(report: Report) -> str:
     """Write the report as an XML document."""
     counts = _counts(report.results)
-    # Jenkins knows no count of skipped tests here.
+    # Jenkins does not know a count of skipped tests here.
     del counts["skipped"]
     root = Element("testsuites", {"name": "conformance", "time": f"{report.seconds:.3f}", **counts})
     for name in report.implementations:

@@ -1,4 +1,4 @@
-"""Where the last run is kept, so that the next one can be of what failed only."""
+"""Where the last run is kept, so that the next one can repeat only what failed."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ def path() -> pathlib.Path:
 
 
 def cache() -> pathlib.Path:
-    """Return the folder in which the suite keeps what it may lose."""
+    """Return the folder for files that the suite can do without."""
     # In the cache of the user, not beside their code, which may be read-only, or a checkout that should stay clean.
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return pathlib.Path(home) / "refdist-conformance"
@@ -45,7 +45,7 @@ def load(file: pathlib.Path) -> Report:
 
 
 def failed(report: Report, implementation: str) -> frozenset[Case]:
-    """Return the cases of an implementation that were not kept, or not run because of others."""
+    """Return the cases of an implementation that failed, or were not run because of others."""
     return frozenset(
         Case(result.id, result.replicas)
         for result in report.results

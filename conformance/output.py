@@ -1,4 +1,4 @@
-"""What the commands say: their output, their complaints, their progress, and their exit codes."""
+"""What the commands print: their output, complaints and progress; and their exit codes."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ FAULT_EXIT_CODES = """exit codes: 0 all faults are caught, 1 one is missed, 2 wr
 
 @contextlib.contextmanager
 def progress(stream: TextIO) -> Generator[tuple[Started, Callable[[], None]]]:
-    """Show on a terminal how many cases are done and which is running; yield what to call at start and end of one."""
+    """Show on a terminal how many cases are done and which is running; yield functions to call when one starts and ends."""
     columns = (SpinnerColumn(), TextColumn("{task.completed} done, {task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(file=stream), transient=True, disable=not stream.isatty()) as shown:
         task = shown.add_task("starting", total=None)
@@ -42,7 +42,7 @@ Found = TypeVar("Found")
 
 
 def collected(runs: Iterable[Callable[[Started], Generator[Found]]]) -> tuple[list[Found], int]:
-    """Make runs with a line of progress; return what they found, and an exit code if they are not complete."""
+    """Run with a line of progress; return what was found, and an exit code if it is not complete."""
     found: list[Found] = []
     code = 0
     try:
@@ -63,12 +63,12 @@ def collected(runs: Iterable[Callable[[Started], Generator[Found]]]) -> tuple[li
 
 
 def write(text: str) -> None:
-    """Print to standard output, and be content if its reader has gone."""
+    """Print to standard output; ignore it if the reader has gone."""
     encoding = sys.stdout.encoding or "utf-8"
     try:
         print(text.encode(encoding, "replace").decode(encoding), end="", flush=True)
     except BrokenPipeError:
-        # Otherwise Python tries to write the rest once more when it ends, and complains.
+        # Otherwise Python tries to write the rest again when it exits, and complains.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""What the HTML page says of a report, in the words in which it says it."""
+"""What the HTML page says about a report, and how it words it."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,14 +17,14 @@ SHORT_CHARACTERS = 100
 
 
 def group_of(status: Status) -> str:
-    """Return what a status means for the question whether the implementation conforms; also the name of its colours."""
+    """Return what a status means for whether the implementation conforms; this is also the name of its colours."""
     groups = {"kept": {Status.PASS}, "broken": BROKEN, "declared": DECLARED, "silent": SILENT}
     return next((name for name, members in groups.items() if status in members), "blocked")
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Cases of one behavior on one implementation that ended alike."""
+    """Cases of one behavior on one implementation that ended in the same way."""
 
     selection: Selection
     cases: tuple[Result, ...]
@@ -52,7 +52,7 @@ class Evidence:
 
     @property
     def remainder(self) -> str:
-        """The detail without the lines that are shown by themselves."""
+        """The detail without the lines that are shown separately."""
         case = self.first
         text = case.detail
         for name, shown in (("expected: ", case.expected), ("got:      ", case.got), ("strategy: ", case.strategy)):
@@ -62,7 +62,7 @@ class Evidence:
 
     @property
     def sides(self) -> list[tuple[str, str]]:
-        """What was expected and what was got, where that is known."""
+        """What was expected and what was got, if that is known."""
         case = self.first
         return [(name, text) for name, text in (("expected", case.expected), ("got", case.got)) if text]
 
@@ -73,7 +73,7 @@ class Evidence:
 
     @property
     def strategy(self) -> str:
-        """The strategy that was built last, without what the replica count of the case says already."""
+        """The strategy that was built last, without the replica count if it is that of the case."""
         case = self.first
         return case.strategy.removesuffix(f" with {case.replicas} replica{'s' * (case.replicas != 1)}")
 

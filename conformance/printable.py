@@ -1,17 +1,17 @@
-"""Text that every rendering of a report can hold: nothing that a terminal obeys, and not without end."""
+"""Text that every rendering of a report can hold: no control characters, and a limited length."""
 
 import re
 
 TEXT_LIMIT = 4_000
-"""The characters of a text of a report: more than a reader reads, and few enough for hundreds of them."""
+"""The longest text in a report: more than anybody reads, and short enough for hundreds of them."""
 NOTE_LENGTH = 50
-"""More than the note that something was left out needs."""
+"""The longest note that something was left out."""
 
 
 def printable(text: str) -> str:
-    r"""Write what a terminal obeys, or XML and UTF-8 cannot hold, as Python writes it; tabs and new lines stay.
+    r"""Escape, as Python does, what a terminal would obey or XML and UTF-8 cannot hold; tabs and newlines stay.
 
-    What an implementation prints or raises is in no way under our control.
+    What an implementation prints or raises is not under our control.
 
     >>> printable("red: \x1b[31m, half a pair: \ud800")
     'red: \\x1b[31m, half a pair: \\ud800'
@@ -20,7 +20,7 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str, limit: int = TEXT_LIMIT) -> str:
-    r"""Keep the two ends of a long text, together not longer than the limit; what is short enough stays as it is.
+    r"""Keep the two ends of a text that is longer than the limit.
 
     >>> shortened("a" * 1_000_000, 70)
     'aaaaaaaaaa\n... 999,980 characters left out ...\naaaaaaaaaa'

@@ -1,6 +1,6 @@
-"""A process in which an implementation runs: what it is told, what it answers, and what it wrote last when it died.
+"""A process in which an implementation runs: what it is told, what it answers, and what it printed before it died.
 
-Nothing that comes from it is believed before it was looked at, and nothing is kept that is longer than a reader wants.
+Nothing that comes from it is trusted before it is checked, and no text is kept that is longer than a reader wants.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from conformance.stopping import Stop, Stopped
 from conformance.supervisor import SHOW_PLACE
 
 GRACE_SECONDS = 10.0
-"""The time for a process to end that was asked to; it is far more than is needed, unless the process is hostile."""
+"""How long a process may take to end when asked to; far more than it needs, unless it is hostile."""
 MESSAGE_BYTES = 2**20
 """No answer is longer: its texts are shortened before they are sent."""
 STDERR_BYTES = 2**16
@@ -33,7 +33,7 @@ Answer = TypeVar("Answer")
 
 
 class Lost(Exception):
-    """A process gave no answer: it died, or did not answer in time, or sent something else."""
+    """A process gave no answer: it died, took too long, or sent something else."""
 
     def __init__(self, status: Status, detail: str) -> None:
         super().__init__(detail)
@@ -42,10 +42,10 @@ class Lost(Exception):
 
 
 class Process:
-    """A running process, with all that it starts."""
+    """A running process, and everything that it starts."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        # It finds modules where this process finds them.
+        # So that it finds modules where this process finds them.
         paths = {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
         self._start = time.monotonic()
         self._unread = b""
@@ -57,12 +57,12 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env={**os.environ, **paths, **environment},
-            # In a session of its own, so that an interrupt reaches only this process, which then ends all others.
+            # In its own session, so that an interrupt reaches only this process, which then ends the others.
             start_new_session=True,
         )
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        """Write one line to the process; what it does not read any more shows in what it answers."""
+        """Write one line to the process; if it no longer reads, its answer will show that."""
         self._errors_start = os.fstat(self._errors.fileno()).st_size
         self._start = time.monotonic()
         assert self._process.stdin is not None, "the process is started with a pipe"
@@ -71,10 +71,10 @@ class Process:
             self._process.stdin.flush()
 
     def answer(self, read: Callable[[Any], Answer], limit_seconds: float, stop: Stop) -> Answer:
-        """Return what the process answers, within a time that starts when it is told something.
+        """Return what the process answers, within a time limit that starts when it is told something.
 
         Args:
-            read: makes the answer of a message; raises ValueError for a message that is none.
+            read: converts a message to the answer; raises ValueError if it is not one.
         """
         try:
             return read(json.loads(self._line(self._start + limit_seconds, stop)))
@@ -85,13 +85,15 @@ class Process:
             detail = f"the process died ({self._ending()})\n{self._last_words()}"
             raise Lost(Status.CRASH, detail.rstrip()) from None
         except (ValueError, RecursionError) as error:
-            raise Lost(Status.ERROR, f"the process sent what is no answer ({shortened(str(error), 200)})") from error
+            raise Lost(
+                Status.ERROR, f"the process sent something that is not an answer ({shortened(str(error), 200)})"
+            ) from error
 
     def end(self) -> None:
-        """End the process and all that it started, whether it is still there or not."""
+        """End the process and everything that it started, even if it is gone itself."""
         assert self._process.stdin is not None, "the process is started with a pipe"
         assert self._process.stdout is not None, "the process is started with a pipe"
-        # The process above ends everything when its input ends.
+        # The supervisor ends everything when its input ends.
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         if sys.platform == "linux":
@@ -102,7 +104,7 @@ class Process:
         self._errors.close()
 
     def _line(self, deadline: float, stop: Stop) -> bytes:
-        """Return the next line; what is there is returned even if it is too late, or if all is to stop."""
+        """Return the next line; one that has arrived is returned even after the deadline, or if the run is to stop."""
         assert self._process.stdout is not None, "the process is started with a pipe"
         answers = self._process.stdout.fileno()
         while b"\n" not in self._unread:
@@ -125,13 +127,13 @@ class Process:
         return line
 
     def _place(self) -> str:
-        """End the process, and return where it was."""
+        """End the process, and return where it was at that moment."""
         self._signal(SHOW_PLACE)
         self._ended()
         return self._last_words()
 
     def _ending(self) -> str:
-        """Say how the process ended, which has closed its output."""
+        """Say how a process that has closed its output ended."""
         code = self._ended()
         if code is None:
             return "it closed its output"

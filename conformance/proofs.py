@@ -1,4 +1,4 @@
-"""Proves that the checks can fail: breaks an implementation one behavior at a time, and sees who notices."""
+"""Proves that the checks can fail: breaks an implementation one behavior at a time, and sees which checks notice."""
 
 import json
 from collections import Counter
@@ -14,7 +14,7 @@ from conformance.case import caught, missing_features
 from conformance.checks import Check
 from conformance.implementations import locate
 from conformance.results import BROKEN, Case, Result, Status, worst
-from conformance.runner import Job, Started, Task, play
+from conformance.runner import Job, Started, Task, run_tasks
 from conformance.selection import quickest
 
 FAULTS = "conformance.faults:faults"
@@ -29,7 +29,7 @@ class Outcome(Enum):
     MISSED = "missed"
     """The check passed, or stopped at an error; or the process was lost, which says nothing about the check."""
     UNPROVED = "not supported"
-    """The implementation has not what the check needs, or is declared to diverge, so that nothing can be said."""
+    """The implementation lacks what the check needs, or is declared to diverge, so that nothing can be said."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ def planted(job: Job, started: Started, *, others: str | None = None) -> Generat
         tasks.append(Task(tuple(Case(id, count, id) for count in checks[id].replicas), frozenset({Status.FAIL})))
         tasks += [Task((case,)) for case in _others(id, possible, others)]
     if tasks:
-        with closing(play(job, implementation, [tasks], started)) as played:
-            yield from played
+        with closing(run_tasks(job, implementation, [tasks], started)) as answers:
+            yield from answers
 
 
 def _others(id: str, checks: Mapping[str, Check], reach: str | None) -> list[Case]:

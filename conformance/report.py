@@ -1,6 +1,6 @@
 """One report of a run, and its rendering as JSON.
 
-The JSON document, version 1 (`schema_version` grows when a field changes its meaning or goes; new fields may come):
+The JSON document, version 1 (`schema_version` grows when a field changes its meaning or is removed; fields may be added):
 
     schema_version   1
     complete         true, or false if the run was interrupted or broke
@@ -15,7 +15,7 @@ The JSON document, version 1 (`schema_version` grows when a field changes its me
                      status of its cases, by implementation
     totals           derived from results: how many behaviors have which status, by implementation
 
-docs/report.md says more of each field, and report.schema.json is the same for programs.
+docs/report.md says more about each field, and report.schema.json says it for programs.
 """
 
 import json
@@ -104,7 +104,7 @@ class Report:
     def from_json(cls, text: str) -> "Report":
         """Read a report back; what is derived from the results is derived again.
 
-        A text that is no report, whoever wrote it, is a ValueError.
+        A text that is not a report raises a ValueError.
         """
         try:
             document = json.loads(text)
@@ -163,7 +163,7 @@ def reproduction(selection: Selection, *cases: Result) -> str:
 
 
 def _selection(values: Any) -> Selection:
-    """Make a selection of plain values; those that a later release has added are left out."""
+    """Make a selection of plain values; fields that a later release has added are ignored."""
     _require(isinstance(values, dict), "a selection")
     for name in ("implementations", "areas", "keywords"):
         given = values.get(name, [])

@@ -1,4 +1,4 @@
-"""What came out: a status for each case, and the worst of them for each behavior."""
+"""Results: a status for each case, and the worst of them for each behavior."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -32,13 +32,13 @@ class Status(Enum):
     SKIP = "SKIP"
     """Nothing can be said: the file of skipped checks says not to run it, and why."""
     UNSUPPORTED = "UNSUPPORTED"
-    """Nothing can be said: there is no check, or the implementation has not what the check needs."""
+    """Nothing can be said: there is no check, or the implementation lacks what the check needs."""
 
 
 BROKEN = frozenset({Status.CRASH, Status.TIMEOUT, Status.ERROR, Status.FAIL})
-"""A behavior with one of these is not kept, and nobody has declared it: what needs it is not worth running."""
+"""A behavior with one of these is not kept, and that is not declared; checks that need it are not worth running."""
 DECLARED = frozenset({Status.XFAIL, Status.DIVERGES})
-"""Not kept, but declared with a reason; conforms as far as the exit code goes."""
+"""Not kept, but declared with a reason; counts as conforming for the exit code."""
 SILENT = frozenset({Status.SKIP, Status.UNSUPPORTED})
 """Nothing was checked."""
 
@@ -59,7 +59,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How one case ended on one implementation; without a replica count, no case could be made.
+    """How one case ended on one implementation; the replica count is None if there is no check.
 
     Its texts come from the implementation, and are shortened.
     """
@@ -86,7 +86,7 @@ class Result:
 
     @classmethod
     def from_dict(cls, values: object) -> "Result":
-        """Make a result of plain values, whoever wrote them; those that a later release has added are left out."""
+        """Make a result of untrusted plain values; fields that a later release has added are ignored."""
         if not isinstance(values, dict):
             raise ValueError(f"got a {type(values).__name__} as a result; expected an object with its fields")
         given = cast("dict[str, Any]", values)
@@ -126,7 +126,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = MappingProxyType(
         "seconds": ("a number from 0 upwards", is_seconds),
     }
 )
-"""What the plain value of a field must be, if not a text, and how to tell."""
+"""What the plain value of a field must be, if not a text, and the test for it."""
 
 
 def worst(statuses: Iterable[Status]) -> Status:

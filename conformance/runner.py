@@ -1,4 +1,4 @@
-"""Runs checks on an implementation in processes of its own, several at once, and goes on when one dies or hangs."""
+"""Runs checks on an implementation in separate processes, several at once, and continues when one dies or hangs."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from conformance.case import caught, missing_features, prove, run_case
 from conformance.checks import Check
+from conformance.describing import NotStarted, SuiteError
 from conformance.implementations import Description
-from conformance.opening import NotStarted, SuiteError
-from conformance.playing import CHECKS, HEAVY, Job, Started, Task, play
+from conformance.jobs import CHECKS, HEAVY, Job, Started, Task, run_tasks
 from conformance.results import BROKEN, Case, Result, Status
 from conformance.selection import quickest
 
@@ -20,15 +20,15 @@ __all__ = [
     "SuiteError",
     "Task",
     "caught",
-    "play",
     "prove",
     "run",
     "run_case",
+    "run_tasks",
 ]
 
 
 def run(job: Job, started: Started = lambda _, __: None) -> Generator[Result]:
-    """Run a job and yield its results: first those of what cannot be run, then the others as they come.
+    """Run a job and yield its results: first those of cases that cannot be run, then the others as they arrive.
 
     If the implementation cannot be started, every case has the result that says so, before the error is raised.
     """
@@ -60,7 +60,7 @@ def _results(job: Job, checks: Mapping[str, Check], started: Started) -> Generat
             yield Result(id, implementation.name, None, Status.UNSUPPORTED, "has no check yet")
         remaining = {case.replicas for case in cases} - {result.replicas for result in known}
         if remaining:
-            # In quick mode one count is enough, unless nothing can be said with it.
+            # In quick mode one count is enough, unless it is unsupported.
             until = frozenset(Status) - {Status.UNSUPPORTED} if job.mode == "quick" else frozenset[Status]()
             kept = tuple(case for case in cases if case.replicas in remaining)
             tasks.append(Task(kept, until, heavy=bool(checks[id].needs & HEAVY)))
@@ -96,7 +96,7 @@ def _known(job: Job, implementation: Description, checks: Mapping[str, Check], c
 def _in_order(
     job: Job, implementation: Description, checks: Mapping[str, Check], tasks: Sequence[Task], started: Started
 ) -> Generator[Result]:
-    """Run tasks after those that they need, and leave out what needs a broken behavior."""
+    """Run tasks after their prerequisites, and leave out those that need a broken behavior."""
     found: dict[str, list[Result]] = {}
     left_out: list[Result] = []
 
@@ -122,10 +122,10 @@ def _in_order(
         return replace(task, cases=tuple(kept))
 
     try:
-        with closing(play(job, implementation, batches(), started)) as played:
-            for case, raw in played:
+        with closing(run_tasks(job, implementation, batches(), started)) as answers:
+            for case, raw in answers:
                 result = job.declarations.judged(case, raw)
-                # What passes against its declaration is no obstacle for others.
+                # A case that passes though it was expected to fail does not block others.
                 found.setdefault(case.id, []).append(raw if raw.status is Status.PASS else result)
                 yield result
     except (KeyboardInterrupt, SuiteError):
@@ -135,7 +135,7 @@ def _in_order(
 
 
 def _broken(found: Mapping[str, Sequence[Result]], after: Iterable[str], replicas: int) -> str | None:
-    """Say which prerequisite is broken, with this replica count or with all it was run with; None if none is."""
+    """Say which prerequisite is broken, with this replica count or else with all that it was run with, or return None."""
     for id in after:
         reasons = {result.replicas: _reason(result) for result in found.get(id, ())}
         if replicas in reasons:
@@ -148,7 +148,7 @@ def _broken(found: Mapping[str, Sequence[Result]], after: Iterable[str], replica
 
 
 def _reason(result: Result) -> str | None:
-    """Say why nothing that needs this result is run, or None; what was itself not run passes on its own reason."""
+    """Say why what needs this behavior is not run, or None; a case that was itself not run passes on its reason."""
     if result.status is Status.NOT_RUN:
         return result.detail
     return f"needs {result.id}" if result.status in BROKEN else None

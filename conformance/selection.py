@@ -13,7 +13,7 @@ MODES = ("quick", "full", "deep")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What was asked for; an empty tuple is no restriction."""
+    """What was asked for; an empty tuple restricts nothing."""
 
     implementations: tuple[str, ...] = ()
     areas: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class Selection:
     seed: int = 0
 
     def of(self, catalogue: Mapping[str, Behavior]) -> list[Behavior]:
-        """Return the selected behaviors in catalogue order; a word that is an id selects this one only."""
+        """Return the selected behaviors in catalogue order; a keyword that is an id selects only that behavior."""
         areas = [_known_area(area) for area in self.areas]
         words = [_known_id(word, catalogue) for word in self.keywords]
         return [
@@ -34,7 +34,7 @@ class Selection:
 
 
 def quickest(counts: Iterable[int]) -> tuple[int, ...]:
-    """Order replica counts by how much is seen at what price: the fewest replicas that are several come first.
+    """Order replica counts by how much they show at what price: the fewest replicas above one come first.
 
     >>> quickest((1, 2, 3, 8)), quickest((1,))
     ((2, 3, 8, 1), (1,))

@@ -1,4 +1,4 @@
-"""A wish to stop that threads can wait for, and that an interrupt makes."""
+"""A request to stop, which an interrupt makes and threads can wait for."""
 
 import os
 import signal
@@ -8,43 +8,43 @@ from contextlib import contextmanager
 
 
 class Stopped(Exception):
-    """What was waited for did not come before the wish to stop."""
+    """The request to stop came before what was waited for."""
 
 
 class Stop:
-    """A wish to stop, which can be waited for together with pipes."""
+    """A request to stop, which can be waited for together with pipes."""
 
     def __init__(self) -> None:
         self._reading, self._writing = os.pipe()
-        self.wished = False
+        self.requested = False
 
     def set(self) -> None:
-        """Wish it, from now on."""
-        if not self.wished:
-            self.wished = True
-            # It is never read, so that everybody sees it.
+        """Make the request; it cannot be taken back."""
+        if not self.requested:
+            self.requested = True
+            # Never read, so that everybody who waits sees it.
             os.write(self._writing, b".")
 
     def fileno(self) -> int:
-        """Return the end of a pipe that can be read as soon as it is wished."""
+        """Return the end of a pipe that becomes readable when the request is made."""
         return self._reading
 
     def close(self) -> None:
-        """Free the pipe, for which nobody waits any more."""
+        """Free the pipe, once nobody waits for it."""
         os.close(self._reading)
         os.close(self._writing)
 
 
 @contextmanager
 def stopped_by_interrupts() -> Generator[Stop]:
-    """Make a wish to stop of the first interrupt, which would break off anything anywhere; the second one still does.
+    """Turn the first interrupt into a request to stop, instead of an exception anywhere; a second one still raises.
 
-    Of the signals only those are taken that would raise KeyboardInterrupt: what others handle stays with them.
+    Only signals that would raise KeyboardInterrupt are taken over; other handlers stay in place.
     """
     stop = Stop()
 
     def handle(*_: object) -> None:
-        if stop.wished:
+        if stop.requested:
             raise KeyboardInterrupt
         stop.set()
 

@@ -1,11 +1,11 @@
-"""The process above the one in which an implementation runs: `python -P supervisor.py`, started by the runner.
+"""The parent of the process in which an implementation runs: `python -P supervisor.py`, started by the runner.
 
-It starts that one as a copy of itself, and ends when it ends, in the same way, or when the runner closes its input. It
-never ends before everything that the implementation has started, however far it went: processes which lose their
-parent, because they left their group or their session, become children of this one. Only Linux can do that; elsewhere
-there is no process above, and the runner ends the group.
+It starts that process as a copy of itself, and ends when the copy ends, in the same way, or when the runner closes its
+input. It never ends before everything that the implementation has started: processes that lose their parent, even if
+they have left their group or session, become children of this one. Only Linux can do that; elsewhere there is no
+supervisor, and the runner ends the group.
 
-It is run by its path, and imports nothing of the package before it copies itself: numpy may have threads.
+It is run by its path, and imports nothing of the package before it forks, because numpy may start threads.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ import sys
 
 INPUT, OUTPUT = 0, 1
 SHOW_PLACE = signal.SIGVTALRM
-"""The signal on which a process writes down where it is, and ends. Nobody else uses it, and it leaves no core file."""
+"""The signal that makes a process print where it is, and end. Nothing else uses it, and it leaves no core file."""
 _ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER of linux/prctl.h
 
 
@@ -46,7 +46,7 @@ def _adopt_orphans() -> None:
 
 
 def _wake_when_a_child_ends() -> int:
-    """Return the end of a pipe that can be read after the end of a child."""
+    """Return the end of a pipe that becomes readable when a child ends."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -56,10 +56,10 @@ def _wake_when_a_child_ends() -> int:
 
 def _supervise(copy: int, woken: int) -> int:
     """Wait for the end of the copy, or of the input; end everything; return how the copy ended."""
-    # The runner takes an output that nobody holds open for the end of the implementation.
+    # So that the output closes when the implementation ends, which the runner takes as its end.
     os.dup2(os.open(os.devnull, os.O_WRONLY), OUTPUT)
     poll = select.poll()
-    poll.register(INPUT, 0)  # what is there to be read is for the copy; that the writer has gone is told anyway
+    poll.register(INPUT, 0)  # input is for the copy to read; a closed writer is reported anyway
     poll.register(woken, select.POLLIN)
     ended: dict[int, int] = {}
     while copy not in ended and all(place != INPUT for place, _ in poll.poll()):
@@ -74,7 +74,7 @@ def _supervise(copy: int, woken: int) -> int:
 
 
 def _ended(options: int) -> dict[int, int]:
-    """Return how children ended: all that have ended, or with option 0 at least one, if there is one at all."""
+    """Return how children ended: those that have ended, or with option 0 wait for at least one if there are any."""
     found: dict[int, int] = {}
     while True:
         try:
@@ -88,12 +88,12 @@ def _ended(options: int) -> dict[int, int]:
 
 
 def _children() -> list[int]:
-    """Return the children of this process, those that have ended and are not yet waited for too."""
+    """Return the children of this process, including those that have ended but were not waited for."""
     found: list[int] = []
     for name in os.listdir("/proc"):
         try:
             with open(f"/proc/{name}/stat", "rb") as file:
-                # The name of the program, in brackets, can hold anything.
+                # The name of the program, in parentheses, can contain anything.
                 parent = int(file.read().rpartition(b")")[2].split()[1])
         except (OSError, IndexError):
             continue
@@ -103,7 +103,7 @@ def _children() -> list[int]:
 
 
 def _leave_as(status: int) -> None:
-    """End as another process ended."""
+    """End in the same way as another process."""
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -13,7 +13,7 @@ from conformance.printable import printable
 from conformance.report import Report, reproduction
 from conformance.results import BROKEN, Result, Status
 
-# The order in which a reader looks for them, which is not the order of gravity.
+# The order in which a reader looks for them, which is not the order of severity.
 SHOWN = (
     Status.PASS,
     Status.FAIL,
@@ -42,7 +42,7 @@ UNBROKEN_SPACE = "\u00a0"
 BY_REASON = tuple(status for status in SHOWN if status is not Status.PASS and status not in BROKEN)
 IDS_SHOWN = 8
 LONG = 5
-"""A text of more lines is printed once."""
+"""A text with more lines is printed only once."""
 
 
 def render(report: Report, console: Console, *, verbose: bool = False) -> str:
@@ -54,7 +54,7 @@ def render(report: Report, console: Console, *, verbose: bool = False) -> str:
 
 
 def _show(report: Report, console: Console, verbose: bool) -> None:
-    """Print the grid, then what is declared or could not be checked, then what is broken, and at last the totals."""
+    """Print the grid, then what is declared or could not be checked, then what is broken, and finally the totals."""
     console.print(_behavior_grid(report) if verbose else _area_grid(report))
     for name in report.implementations:
         _show_reasons(report, name, console)
@@ -97,7 +97,7 @@ def _behavior_grid(report: Report) -> Table:
 
 
 def _headings(names: Sequence[str]) -> list[str]:
-    """Return what stands for package.module:object above a column: the object alone, where that is clear."""
+    """Shorten package.module:object to the object for the heading of a column, if that is unambiguous."""
     short = [name.rpartition(":")[2] for name in names]
     return short if len(set(short)) == len(short) else list(names)
 
@@ -115,7 +115,7 @@ def _show_finding(
 ) -> str:
     """Print what is promised, what was found in the first of the worst cases, and how to see it again.
 
-    Of what was found only the first line is printed, if it was shown before: nothing could be started, for example.
+    If the same long text was shown before, only its first line is printed: when nothing could be started, for example.
     """
     status = report.statuses[behavior.id, implementation]
     cases = report.cases(behavior.id, implementation)
@@ -132,13 +132,13 @@ def _show_finding(
 
 
 def _counts_of(found: list[Result], cases: list[Result]) -> str:
-    """Say with which replica counts it happened, and out of which, if not with all."""
+    """Say with which replica counts it happened, and out of which if not with all."""
     some, all = (", ".join(str(case.replicas) for case in group) for group in (found, cases))
     return f"replicas {some}" if some == all else f"replicas {some} of {all}"
 
 
 def _show_reasons(report: Report, implementation: str, console: Console) -> None:
-    """Print why behaviors are declared not to be kept, or nothing could be said about them."""
+    """Print why behaviors are declared not to be kept, or why nothing could be said about them."""
     for status in BY_REASON:
         reasons: dict[str, list[str]] = {}
         for behavior in report.behaviors:

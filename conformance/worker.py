@@ -1,4 +1,4 @@
-"""Runs cases in a process of its own, and starts another one when that process dies or hangs."""
+"""Runs cases in a separate process, and starts another one when that process dies or hangs."""
 
 import os
 import platform
@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from conformance.describing import NotStarted, accepted
 from conformance.implementations import Description
 from conformance.last import cache
-from conformance.opening import NotStarted, accepted
 from conformance.process import Lost, Process
 from conformance.results import Case, Result, Status
 from conformance.stopping import Stop
@@ -21,7 +21,7 @@ ANSWERED = frozenset({Status.PASS, Status.FAIL, Status.ERROR, Status.DIVERGES, S
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The seconds after which something is ended."""
+    """The time limits, in seconds."""
 
     case: float
     start: float
@@ -39,14 +39,14 @@ class Worker:
         self._stop = stop
         self._number = number
         self._ready = False
-        # It opens the implementation while its first case is still to come.
+        # Started now, so that it opens the implementation before its first case arrives.
         self._process: Process | None = self._started()
 
     def run(self, case: Case) -> Result:
-        """Run a case, and say how it ended, whatever becomes of the process; raise Stopped if all is to stop."""
+        """Run a case, and return how it ended, whatever happens to the process; raise Stopped if the run is to stop."""
         process = self._opened()
         process.tell({"id": case.id, "replicas": case.replicas, "fault": case.fault})
-        # The clock of the process is in the hands of the implementation.
+        # The implementation could change the clock of its process.
         start = time.monotonic()
         try:
             result = process.answer(lambda message: self._result(message, case), self._limits.case, self._stop)
@@ -56,7 +56,7 @@ class Worker:
         return replace(result, seconds=time.monotonic() - start)
 
     def close(self) -> None:
-        """End the process, if there is one, and all that it started."""
+        """End the process, if there is one, and everything that it started."""
         process, self._process = self._process, None
         if process is not None:
             process.end()
@@ -75,7 +75,7 @@ class Worker:
 
     def _started(self) -> Process:
         self._ready = False
-        # What the implementation wants rules, then what the user has set.
+        # The implementation's settings take precedence, then the user's.
         kept = {
             name: value
             for name, value in _kept_programs(self._implementation.name, self._number).items()
@@ -86,7 +86,7 @@ class Worker:
         return process
 
     def _result(self, message: Any, case: Case) -> Result:
-        """Make the result of a message, which must be one of the case that was asked for."""
+        """Make a result of a message, which must be for the case that was asked for."""
         if not isinstance(message, Mapping):
             raise ValueError("expected an object with a result")
         result = Result.from_dict(message.get("result"))
@@ -98,10 +98,10 @@ class Worker:
 
 
 def _kept_programs(name: str, number: int) -> dict[str, str]:
-    """Let JAX keep what it compiles for the next run, which takes half the time then.
+    """Let JAX keep what it compiles, so that the next run takes half the time.
 
-    Each worker has a folder of its own, because JAX may read an entry that another process is still writing. Where nothing can be
-    written nothing is kept, because JAX would warn of that in the middle of checks.
+    Each worker has its own folder, because JAX may read an entry that another process is still writing. If the folder cannot be
+    written to, nothing is kept, because JAX would warn about it in the middle of checks.
     """
     folder = cache() / "programs" / platform.node() / f"{re.sub('[^A-Za-z0-9_.-]', '_', name)}-{number}"
     try:

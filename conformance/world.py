@@ -24,7 +24,7 @@ class World(Expectations):
         self.behavior = behavior
         self.replicas = replicas
         self.built = ""
-        """The last strategy built, in words: it is named when the check fails."""
+        """The last strategy built, in words; it is named if the check fails."""
         self._implementation = implementation
         self._gpus = implementation.gpus
         self._cpus = implementation.cpus
@@ -51,7 +51,7 @@ class World(Expectations):
     def each(self, *kinds: str) -> Iterator[Any]:
         """Build one strategy after another: of these kinds, or else of those that the behavior applies to.
 
-        The kinds that the implementation has not are left out.
+        Kinds that the implementation lacks are left out.
         """
         wanted = kinds or self.behavior.applies_to
         possible = [kind for kind in wanted if kind in self._kinds()]
@@ -75,7 +75,7 @@ class World(Expectations):
             yield strategy
 
     def names(self, count: int | None = None) -> list[str]:
-        """Return device names for replicas: GPUs where the machine has any, else CPUs."""
+        """Return device names for replicas: GPUs if the machine has any, otherwise CPUs."""
         wanted = self.replicas if count is None else count
         kind, available = ("GPU", self._gpus) if self._gpus else ("CPU", self._cpus)
         if wanted > available:
@@ -83,16 +83,16 @@ class World(Expectations):
         return [f"{kind}:{index}" for index in range(wanted)]
 
     def replica_devices(self, strategy: Any) -> list[str]:
-        """Return the full names of the devices on which the replicas of a strategy that was built here have to be.
+        """Return the full names of the devices on which the replicas of a strategy that was built here must be.
 
-        Which cores a TPU strategy uses is the choice of the device assignment, so there the strategy itself is asked.
+        The device assignment chooses the cores of a TPU strategy, so there the strategy itself is asked.
         """
         if self.is_a(strategy, "TPUStrategy"):
             return list(strategy.extended.worker_devices)
         return [self.full(name) for name in self.names(strategy.num_replicas_in_sync)]
 
     def is_a(self, strategy: Any, *names: str) -> bool:
-        """Tell whether a strategy is of one of these classes, in either flavor; what the implementation lacks is none."""
+        """Tell whether a strategy is of one of these classes, in either flavor; classes that are missing do not count."""
         flavors = [getattr(self.tf, "distribute", None)]
         flavors.append(getattr(getattr(getattr(self.tf, "compat", None), "v1", None), "distribute", None))
         found = [getattr(flavor, name, None) for flavor in flavors for name in names]
@@ -145,8 +145,8 @@ class World(Expectations):
     ) -> list[Any]:
         """Run `program(strategy, index)` on each worker of a multi-worker strategy, and return what each returned.
 
-        The workers may be processes of their own, so that only what they return is seen outside; and a worker may
-        have to wait for the others where its strategy is built, so that each builds one, before all else.
+        The workers may be separate processes, so that only what they return is seen outside; and a worker may have to
+        wait for the others while its strategy is built, so each builds its strategy first.
         """
         if self._implementation.workers is None:
             raise Unsupported("cannot run several workers")
@@ -154,9 +154,10 @@ class World(Expectations):
         return self._implementation.workers(count, replicas, lambda index: program(make(), index))
 
     def on_two_workers(self, program: Callable[[Any, int], Any]) -> list[Any]:
-        """Run a program on two workers as `workers` does; where that cannot be done, return nothing.
+        """Run a program on two workers as `workers` does, or return an empty list if that cannot be done.
 
-        It is for what a check adds to a strategy of one worker, and comes first: what has computed may not fork any more.
+        For checks that add two workers to a strategy of one; they do this first, because a process that has computed may not
+        be able to fork.
         """
         if "multi_worker" not in self._implementation.features:
             return []
@@ -166,13 +167,13 @@ class World(Expectations):
             return []
 
     def stages(self, distributed: Any) -> list[str]:
-        """Return what was done to a dataset to distribute it, such as ["rebatch", "prefetch(2)"], where that is known."""
+        """Return what was done to a dataset to distribute it, such as ["rebatch", "prefetch(2)"], if that is known."""
         if self._implementation.stages is None:
             raise Unsupported("cannot tell how it distributes a dataset")
         return self._implementation.stages(distributed)
 
     def pieces(self, tensor: Any) -> list[tuple[str, Any]]:
-        """Return the device and the value of each part of a tensor, where that is known; one part is the whole."""
+        """Return the device and the value of each part of a tensor, if that is known; a single part is the whole tensor."""
         if self._implementation.pieces is None:
             raise Unsupported("cannot tell what of a tensor lies on which logical device")
         return self._implementation.pieces(tensor)
@@ -219,7 +220,7 @@ class World(Expectations):
 
 
 MULTI_WORKER = "MultiWorkerMirrored"
-"""The kind that cannot be built for any devices: it takes those of its machine."""
+"""The kind that cannot be built for chosen devices: it takes those of its machine."""
 
 COMPUTATION_SHAPES = {1: (1, 1, 1, 1), 2: (1, 1, 1, 2), 4: (1, 1, 2, 2), 8: (1, 2, 2, 2)}
 """The block of cores that has so many logical devices."""

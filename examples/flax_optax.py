@@ -28,7 +28,7 @@ class Classifier(nnx.Module):
         return self.last(nnx.relu(self.first(x)))
 
 
-class Held:
+class VariableTree:
     """Any nest of arrays, kept in variables of the current strategy."""
 
     def __init__(self, arrays: Any) -> None:
@@ -58,11 +58,11 @@ def made_optimizer() -> optax.GradientTransformation:
 def train(
     strategy: Any, data: tuple[np.ndarray, np.ndarray], model: nnx.Module, *, epochs: int, batch: int
 ) -> Iterator[float]:
-    """Train with the replicas of a strategy, and give the mean loss of each epoch."""
+    """Train on the replicas of a strategy, and yield the mean loss of each epoch."""
     graph, parameters = nnx.split(model, nnx.Param)
     optimizer = made_optimizer()
     with strategy.scope():
-        held, state = Held(parameters), Held(jax.jit(optimizer.init)(parameters))
+        held, state = VariableTree(parameters), VariableTree(jax.jit(optimizer.init)(parameters))
 
     @jax.jit
     @jax.value_and_grad

@@ -20,7 +20,7 @@ import refdist as tf
 
 
 class Epoch(NamedTuple):
-    """What one pass over the data came to."""
+    """The results of one pass over the data."""
 
     loss: float
     accuracy: float
@@ -46,7 +46,7 @@ def initial_parameters(sizes: Sequence[int], *, seed: int = 1) -> list[np.ndarra
 
 
 def scores(parameters: Sequence[Any], x: Any) -> Any:
-    """What the network says of each class."""
+    """The score that the network gives to each class."""
     *hidden, weight, bias = parameters
     for inner_weight, inner_bias in zip(hidden[::2], hidden[1::2], strict=True):
         x = jax.nn.relu(x @ inner_weight + inner_bias)
@@ -54,13 +54,13 @@ def scores(parameters: Sequence[Any], x: Any) -> Any:
 
 
 def total_loss(parameters: Sequence[Any], x: Any, y: Any) -> tuple[Any, Any]:
-    """The summed cross entropy of some examples, and how many of them are classified right."""
+    """The summed cross entropy of some examples, and how many of them are classified correctly."""
     found = scores(parameters, x)
     likelihood = jnp.take_along_axis(jax.nn.log_softmax(found), y[:, None], axis=1)
     return -likelihood.sum(), (found.argmax(1) == y).sum().astype(jnp.float32)
 
 
-# Compiled, because operation by operation each would be compiled for each device; in tf.function it makes no difference.
+# Compiled as a whole, because otherwise each operation would be compiled for each device; in tf.function it makes no difference.
 loss_and_gradients = jax.jit(jax.value_and_grad(total_loss, has_aux=True))
 
 

@@ -1,6 +1,6 @@
 """`tf.train`: checkpoints, and what a cluster consists of."""
 
-from refdist._core.clusters.workers import ClusterSpec
+from refdist._core.clusters.cluster_spec import ClusterSpec
 from refdist._core.saving.checkpoint import Checkpoint
 
 __all__ = ["Checkpoint", "ClusterSpec"]

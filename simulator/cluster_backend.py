@@ -30,7 +30,7 @@ from simulator.schedules import Schedule, all_gather, broadcast, point_to_point
 from simulator.simulator_backend import SimulatorBackend
 from simulator.timed import TimedTensor, ready_of
 from simulator.topology import Cluster
-from simulator.unison import Unison, entered_unison, unison_here
+from simulator.unison import UNISON, Unison, entered_unison
 from simulator.worker_shares import SharedExchanges, WorkerShare
 
 _POINT_TO_POINT = point_to_point()
@@ -72,13 +72,13 @@ class ClusterBackend(SimulatorBackend):
         return self.claimed(super().put(array, device))
 
     def copy(self, tensor: Tensor, device: Device) -> Tensor:
-        source, unison = self.device_of(tensor), unison_here()
+        source, unison = self.device_of(tensor), UNISON.get()
         if isinstance(tensor, TimedTensor) and source == device:
             tensor.flags.writeable = False
             return tensor  # it is there already, so that no more memory is needed
         if unison is not None and unison.has_brought(source, device):
-            return self._timed(super().copy(tensor, device), max(ready_of(tensor), unison.ready))
-        copied = self._timed(super().copy(tensor, device), ready_of(tensor))
+            return self.claimed(super().copy(tensor, device), max(ready_of(tensor), unison.ready))
+        copied = self.claimed(super().copy(tensor, device), ready_of(tensor))
         ends = self.places_of((source, device))
         if len(set(ends)) == 2:
             self._note_arrival([copied], self.clock.collective(_POINT_TO_POINT, ends, tensor.nbytes))
@@ -88,7 +88,7 @@ class ClusterBackend(SimulatorBackend):
         places = self._exchanging(tensors)
         if places is None:
             return [self.claimed(tensor) for tensor in super().reduce(tensors, op, destinations, algorithm)]
-        unison = unison_here()
+        unison = UNISON.get()
         for_others = unison is not None and unison.led_by(destinations[0]) and len(unison.places) > 1
         if len(destinations) > 1 or for_others or self._share.reaches_others(places):
             total, done = self._reduce_to_all(tensors, places, algorithm)
@@ -186,7 +186,7 @@ class ClusterBackend(SimulatorBackend):
         return self.clock.step(places) if places else NOWHERE
 
     def in_unison(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
-        around = unison_here()
+        around = UNISON.get()
         # What the first device of a surrounding block gets is for all devices of that block.
         together = around.devices if around is not None and around.led_by(devices[0]) else tuple(devices)
         places = self.places_of(together)
@@ -201,8 +201,14 @@ class ClusterBackend(SimulatorBackend):
         places = self.places_of(devices)
         return ChargedProgram(self, places, cost, algorithm) if len(places) == len(devices) else None
 
-    def claimed(self, tensor: Tensor) -> Tensor:
-        return self._timed(tensor, 0.0)
+    def claimed(self, tensor: Tensor, ready: float = 0.0) -> Tensor:
+        if isinstance(tensor, TimedTensor):
+            return tensor
+        timed = TimedTensor.of(tensor, self, ready)
+        place = self._places.get(self.device_of(timed))
+        if self.memory is not None and place is not None:
+            self.memory.hold(timed, place, _line_of_user())
+        return timed
 
     def let_go(self, array: Any) -> None:
         if self.memory is not None:
@@ -223,15 +229,6 @@ class ClusterBackend(SimulatorBackend):
             for tensor in tensors:
                 tensor.ready = float(done.max())
 
-    def _timed(self, tensor: Tensor, ready: float) -> Tensor:
-        if isinstance(tensor, TimedTensor):
-            return tensor
-        timed = TimedTensor.of(tensor, self, ready)
-        place = self._places.get(self.device_of(timed))
-        if self.memory is not None and place is not None:
-            self.memory.hold(timed, place, _line_of_user())
-        return timed
-
     # What tensors and programs of the cluster ask.
 
     def place_of(self, device: Device | None) -> int | None:
@@ -250,7 +247,7 @@ class ClusterBackend(SimulatorBackend):
 
     def await_tensors(self, inputs: Sequence[Any], device: Device | None) -> None:
         """Let a device wait for what exchanges in the background bring it."""
-        until, unison = max(map(ready_of, inputs), default=0.0), unison_here()
+        until, unison = max(map(ready_of, inputs), default=0.0), UNISON.get()
         if unison is not None:
             until = max(until, unison.ready)
         if until > 0 and (places := self._acting(device)):
@@ -277,9 +274,10 @@ class ClusterBackend(SimulatorBackend):
 
     def _acting(self, device: Device | None) -> Sequence[int]:
         """The places of the devices that do what one does: mostly its own alone."""
-        unison, place = unison_here(), self.place_of(device)
+        unison = UNISON.get()
         if unison is not None and unison.led_by(device):
             return unison.places
+        place = self.place_of(device)
         return [] if place is None else [place]
 
 

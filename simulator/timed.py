@@ -29,7 +29,7 @@ class TimedTensor(Tensor):
         """A tensor as one of a cluster, whose numbers are there from some time on."""
         timed = tensor.view(cls)
         timed.flags.writeable = False
-        timed._device, timed._owner, timed.ready = tensor._device, owner, ready
+        timed.lies_on, timed._owner, timed.ready = tensor.lies_on, owner, ready
         return timed
 
     def __array_finalize__(self, source: Any) -> None:
@@ -101,19 +101,19 @@ class TimedTensor(Tensor):
             return result
         view = result.view(TimedTensor)  # functions such as broadcast_to forget the subclass
         view.flags.writeable = False
-        view._device, view._owner, view.ready = HERE.get().device or self._device, self._owner, self.ready
+        view.lies_on, view._owner, view.ready = HERE.get().device or self.lies_on, self._owner, self.ready
         return view
 
     def _await(self, inputs: Sequence[Any]) -> None:
         """Let the device wait for what it computes with."""
         if self._owner is not None:
-            self._owner.await_tensors(inputs, HERE.get().device or self._device)
+            self._owner.await_tensors(inputs, HERE.get().device or self.lies_on)
 
     def _made(
         self, name: str, inputs: Sequence[Any], results: Sequence[Any], operations: float | None, written: Any = ()
     ) -> list[Any]:
         """Charge the device for what it has computed, and make tensors of the results."""
-        owner, device = self._owner, HERE.get().device or self._device
+        owner, device = self._owner, HERE.get().device or self.lies_on
         if owner is None:
             return list(results)
         arrays = [x for x in [*inputs, *results] if isinstance(x, (np.ndarray, np.generic))]

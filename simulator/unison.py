@@ -28,19 +28,15 @@ class Unison:
         return target in self.devices and source in (self.devices[0], self.source)
 
 
-_UNISON: ContextVar[Unison | None] = ContextVar("unison", default=None)
-
-
-def unison_here() -> Unison | None:
-    """The devices that act in unison in the surrounding block, if there are any."""
-    return _UNISON.get()
+UNISON: ContextVar[Unison | None] = ContextVar("unison", default=None)
+"""The devices that act in unison in the surrounding block, if there are any."""
 
 
 @contextmanager
 def entered_unison(unison: Unison) -> Generator[None]:
     """Let devices act in unison in a block."""
-    token = _UNISON.set(unison)
+    token = UNISON.set(unison)
     try:
         yield
     finally:
-        _UNISON.reset(token)
+        UNISON.reset(token)

@@ -101,6 +101,16 @@ class BackendContract:
 
         assert [1, 1, 1] == self.backend.get(tensor).tolist()
 
+    def test_a_tensor_does_not_follow_the_base_of_a_read_only_view(self):
+        base = np.ones((2, 3), np.float32)
+        base_of_base = np.broadcast_to(base, (2, 2, 3))
+        view = base[1:]
+        view.flags.writeable = False
+        tensors = [self.backend.put(array, self.devices[0]) for array in (view, base_of_base, view[0])]
+        base[:] = 9
+
+        assert [{1.0}] * 3 == [set(self.backend.get(tensor).ravel().tolist()) for tensor in tensors]
+
     def test_a_copy_lies_on_the_other_device_and_is_equal(self):
         tensor = self.backend.put(np.arange(4, dtype=np.int32), self.devices[1])
         copy = self.backend.copy(tensor, self.devices[2])

@@ -8,7 +8,7 @@ from refdist._core.backends.jax_backend import JaxBackend
 from refdist._core.devices.device import Device
 from simulator.cluster_backend import ClusterBackend
 from simulator.collective_values import value_on
-from simulator.opening import open_simulator
+from simulator.open_simulator import open_simulator
 from simulator.schedules import ring
 from simulator.simulator_backend import SimulatorBackend
 from simulator.topology import Cluster, DeviceKind

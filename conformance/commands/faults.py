@@ -13,7 +13,7 @@ from conformance.selection import Selection
 
 
 def command(options: argparse.Namespace) -> int:
-    """Prove the selected checks, and print what was missed even if the run is broken off."""
+    """Prove the selected checks, and print what was missed even if the run is interrupted."""
     behaviors = Selection(areas=tuple(options.area), keywords=tuple(options.k)).of(catalogue.load())
     job = Job(
         options.impl,
@@ -36,7 +36,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def render(proofs: Proofs, *, others: bool = False) -> str:
-    """Write what was missed, if asked for who else noticed, and the totals."""
+    """Write what was missed, which other checks noticed if that was asked for, and the totals."""
     lines: list[str] = []
     if others:
         lines += [

@@ -1,4 +1,4 @@
-"""`list` and `show`: what the catalogue has, and which implementations there are."""
+"""`list` and `show`: the behaviors of the catalogue, and the implementations."""
 
 import argparse
 import textwrap
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from conformance import catalogue
 from conformance.catalogue import Behavior
 from conformance.checks import checks
+from conformance.describing import SuiteError, describe
 from conformance.faults import faults
 from conformance.implementations import BrokenModule, UsageError, origins
-from conformance.opening import SuiteError, describe
 from conformance.output import nothing_selected, write
 from conformance.registry import Registered
 from conformance.selection import Selection, one
@@ -67,7 +67,7 @@ def _entry(behavior: Behavior) -> str:
 
 
 def _place(entries: Mapping[str, Registered], id: str) -> str:
-    """Say where the check or the fault of a behavior stands."""
+    """Say where the check or the fault of a behavior is defined."""
     if id not in entries:
         return "none yet"
     function = entries[id].function

@@ -1,4 +1,4 @@
-"""`run`: check implementations, and report who keeps which promise."""
+"""`run`: check implementations, and report which promises each keeps."""
 
 import argparse
 import functools
@@ -14,8 +14,8 @@ from rich.console import Console
 from conformance import badge, catalogue, declarations, html, junit, last, terminal
 from conformance.checks import Check
 from conformance.declarations import Declarations
+from conformance.describing import NotStarted, describe
 from conformance.implementations import UsageError, locate, origins
-from conformance.opening import NotStarted, describe
 from conformance.output import collected, complain, nothing_selected, save, write
 from conformance.report import Report, versions
 from conformance.results import Result
@@ -24,12 +24,12 @@ from conformance.selection import Selection
 
 
 def command(options: argparse.Namespace) -> int:
-    """Check implementations one after another, and print the report even if the run is broken off."""
+    """Check implementations one after another, and print the report even if the run is interrupted."""
     earlier = _earlier(options)
     selection = chosen(options, earlier)
     jobs = [job for job in _jobs(options, selection, earlier) if job.ids]
     start = time.monotonic()
-    results, code = played(jobs)
+    results, code = run_jobs(jobs)
     ordered = tuple(in_catalogue_order(results, [job.implementation for job in jobs]))
     report = Report(ordered, time.monotonic() - start, selection, versions(), complete=code == 0)
     for file, render in (
@@ -50,13 +50,13 @@ def command(options: argparse.Namespace) -> int:
     return code or report.exit_code()
 
 
-def played(jobs: Iterable[Job]) -> tuple[list[Result], int]:
+def run_jobs(jobs: Iterable[Job]) -> tuple[list[Result], int]:
     """Run jobs with a line of progress; return what was found, and an exit code if the run is not complete."""
     return collected(functools.partial(run, job) for job in jobs)
 
 
 def chosen(options: argparse.Namespace, earlier: Report | None = None) -> Selection:
-    """Return what the options ask for; what they leave open is as in an earlier run, if they name one."""
+    """Return what the options ask for; the rest is as in the earlier run, if they name one."""
     before = earlier.selection if earlier else Selection(("simulator",))
     if options.failed_of is not None and not options.impl:
         _require_names(before.implementations, options.failed_of)
@@ -77,7 +77,7 @@ def chosen(options: argparse.Namespace, earlier: Report | None = None) -> Select
 
 
 def _require_names(implementations: Iterable[str], file: pathlib.Path) -> None:
-    """Refuse to import whatever a report names, which anybody may have written; names have only what is installed."""
+    """Refuse to import whatever a report names, because anybody may have written it; only installed packages have names."""
     places = [name for name in implementations if name not in origins()]
     if places:
         raise UsageError(
@@ -96,7 +96,7 @@ def in_catalogue_order(results: Iterable[Result], implementations: Iterable[str]
 
 
 def _earlier(options: argparse.Namespace) -> Report | None:
-    """Return the run of which only the failures are wanted, if one is named."""
+    """Return the run whose failures are to be run again, if one is named."""
     if options.failed_of is not None:
         return last.load(options.failed_of)
     return last.load(last.path()) if options.lf else None
@@ -134,7 +134,7 @@ def _jobs(options: argparse.Namespace, selection: Selection, earlier: Report | N
 
 
 def _declarations(options: argparse.Namespace, selection: Selection) -> Declarations:
-    """Read the files of what is expected to fail and what is not to be run."""
+    """Read the files that say what is expected to fail and what is not to be run."""
     if options.xfail is None and options.skip is None:
         return Declarations()
     if len(selection.implementations) > 1:

@@ -1,16 +1,16 @@
-"""`update-xfails`: write down what an implementation does not keep, with the reasons that are known."""
+"""`update-xfails`: write the file of expected failures of an implementation, and keep the known reasons."""
 
 import argparse
 
 from conformance import catalogue, declarations
-from conformance.commands.run import in_catalogue_order, played
+from conformance.commands.run import in_catalogue_order, run_jobs
 from conformance.output import complain, nothing_selected, save, write
 from conformance.runner import Job
 from conformance.selection import Selection
 
 
 def command(options: argparse.Namespace) -> int:
-    """Run an implementation without expected failures, and rewrite the file of them from what was found."""
+    """Run an implementation without expected failures, and rewrite their file from the results."""
     behaviors = Selection(areas=tuple(options.area), keywords=tuple(options.k)).of(catalogue.load())
     job = Job(
         options.impl,
@@ -26,7 +26,7 @@ def command(options: argparse.Namespace) -> int:
     if options.file.exists():
         declarations.read(options.file, {id: check.replicas for id, check in checks.items()})
         before = options.file.read_text(encoding="utf-8")
-    results, code = played([job])
+    results, code = run_jobs([job])
     if code:
         complain(f"the run is not complete; expected all results. {options.file} is as it was.")
         return code

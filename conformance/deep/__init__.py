@@ -18,7 +18,7 @@ EXAMPLES = 25
 
 
 class Draw(Protocol):
-    """Draws a value and keeps it under its name, which is shown when the law fails."""
+    """Draws a value and records it under its name, to be shown if the law fails."""
 
     def __call__(self, name: str, generator: Any) -> Any: ...
 
@@ -34,7 +34,7 @@ class Law:
     function: LawFunction
 
     def bound(self, seed: int) -> CheckFunction:
-        """Return a function that tries the law in a world, with the values that belong to the seed."""
+        """Return a function that tries the law in a world, with values drawn from the seed."""
 
         @wraps(self.function)
         def tried(world: World) -> None:
@@ -62,7 +62,7 @@ def laws() -> Mapping[str, Law]:
 
 
 def _try(law: LawFunction, world: World, seed: int) -> None:
-    """Try a law with values from simple to odd; raise its error for the simplest values on which it does not hold."""
+    """Try a law with drawn values, and raise its error for the simplest values for which it does not hold."""
     import hypothesis
     from hypothesis import strategies as generators
 
@@ -91,6 +91,6 @@ def _try(law: LawFunction, world: World, seed: int) -> None:
     try:
         tried()
     except AssertionError as error:
-        # The last try was with the simplest values, so these are drawn now.
+        # The last try was with the simplest values, so these are the recorded ones.
         values = ", ".join(f"{name}={value!r}" for name, value in drawn.items())
         raise AssertionError(f"{error}\nwith seed {seed}: {values}").with_traceback(error.__traceback__) from None

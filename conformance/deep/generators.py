@@ -1,4 +1,4 @@
-"""What the laws draw: strategies, shapes, types, and numbers of which every sum is exact."""
+"""What the laws draw: strategies, shapes, types, and numbers whose sums are all exact."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ FLOATS = ("float32", "float64", "float16")
 NUMBERS = (*FLOATS, "int32", "int64")
 KINDS = ("Mirrored", "Mirrored.v1", "CentralStorage", "CentralStorage.v1")
 LARGEST = 4
-"""The largest number: sums of as many as there can be in a law are whole in float16 too."""
+"""The largest number: the sums in a law are exact even in float16."""
 
 
 def strategy(world: World, draw: Draw) -> Any:
-    """Draw a strategy of which the behavior speaks, with as many replicas as the case has, or fewer."""
+    """Draw a strategy to which the behavior applies, with at most as many replicas as the case has."""
     count = draw("replicas", generators.integers(1, world.replicas))
     kind = draw("kind", generators.sampled_from([kind for kind in KINDS if kind in world.behavior.applies_to]))
     try:
@@ -39,7 +39,7 @@ def array(shape: tuple[int, ...], dtype: str) -> Any:
     return arrays.arrays(np.int64, shape, elements=whole).map(lambda drawn: drawn.astype(dtype))
 
 
-def alike(
+def one_array_per_replica(
     draw: Draw, count: int, *, smallest_rank: int = 0, dtypes: tuple[str, ...] = NUMBERS
 ) -> list[npt.NDArray[Any]]:
     """Draw one array for each replica, all of one shape and type."""
@@ -57,7 +57,7 @@ def batches(draw: Draw, count: int, *, dtypes: tuple[str, ...] = NUMBERS) -> lis
 
 
 def nests(leaves: Any) -> Any:
-    """Draw a nest of tuples, lists and dicts; tuples and lists have parts, for an empty one is no place for a value."""
+    """Draw a nest of tuples, lists and dicts; none of them is empty, because an empty one holds no value."""
     inner = generators.deferred(lambda: nest)
     nest = (
         leaves

@@ -7,7 +7,7 @@ from conformance.faults import Plant, fault
 from refdist._core.base.where import entered
 from refdist._core.devices.device import Device
 from refdist._core.input.dataset_options import AutoShardPolicy, Options
-from refdist._core.input.distributed_dataset import Placing, Share
+from refdist._core.input.replica_batches import InputWorker, Placer
 from refdist._core.input.transforms import Shard
 from refdist._core.replicas.context import get_strategy
 from refdist._core.replicas.values import select
@@ -106,12 +106,12 @@ def the_v1_spelling_leaves_a_smaller_last_batch_out(plant: Plant) -> None:
 @fault("CENTRAL-08")
 def every_compute_device_counts_as_a_worker_with_a_shard(plant: Plant) -> None:
     def sharing(original: Any) -> Any:
-        def splitting(stage: Any, options: Options, placing: Placing, share: Share, **more: Any) -> Any:
+        def splitting(stage: Any, options: Options, placer: Placer, worker: InputWorker, **more: Any) -> Any:
             by_data = options.experimental_distribute.auto_shard_policy is AutoShardPolicy.DATA
-            central = placing.plan.placement is Placement.CENTRAL
-            own = Shard(stage, len(placing.plan.devices), 0) if by_data and central else stage
-            return original(own, options, placing, share, **more)
+            central = placer.plan.placement is Placement.CENTRAL
+            own = Shard(stage, len(placer.plan.devices), 0) if by_data and central else stage
+            return original(own, options, placer, worker, **more)
 
         return splitting
 
-    plant.wrap(strategy, "Splitting", sharing)
+    plant.wrap(strategy, "GlobalBatches", sharing)

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist._core.clusters import workers as cluster
-from refdist._core.clusters.workers import ClusterSpec, SimpleClusterResolver, TFConfigClusterResolver
+from refdist._core.clusters import cluster_spec
+from refdist._core.clusters.cluster_spec import ClusterSpec
+from refdist._core.clusters.resolvers import SimpleClusterResolver, TFConfigClusterResolver
 from refdist._core.strategies import mirrored, multi_worker_mirrored
 from refdist._core.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
 from refdist._core.strategies.strategy import StrategyBase
@@ -67,7 +68,7 @@ def a_strategy_without_arguments_has_an_empty_cluster(plant: Plant) -> None:
 
 @fault("CLUSTER-07")
 def the_addresses_of_a_job_are_put_in_order(plant: Plant) -> None:
-    plant.wrap(cluster, "_addresses", lambda original: lambda *given: sorted(original(*given)))
+    plant.wrap(cluster_spec, "_addresses", lambda original: lambda *given: sorted(original(*given)))
 
 
 @fault("CLUSTER-08")

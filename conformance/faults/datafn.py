@@ -11,10 +11,11 @@ import numpy as np
 from conformance.faults import Plant, fault
 from refdist._core.base import nest
 from refdist._core.base.options import InputContext
-from refdist._core.input import distributed_dataset as distributed
+from refdist._core.input import replica_batches
 from refdist._core.input.dataset import Dataset
-from refdist._core.input.distributed_dataset import Dealing, DistributedDataset, DistributedIterator
-from refdist._core.input.sharding import whole_batch
+from refdist._core.input.distributed_dataset import DistributedDataset, DistributedIterator
+from refdist._core.input.replica_batches import PerReplicaBatches
+from refdist._core.input.sharding import global_batch_size
 from refdist._core.input.transforms import Shard
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
 from refdist._core.strategies.strategy import StrategyBase
@@ -37,14 +38,14 @@ def the_older_spelling_splits_every_batch(plant: Plant) -> None:
 def central_storage_gives_one_batch_to_all_replicas(plant: Plant) -> None:
     def wrapper(original: Callable[..., Iterator[Any]]) -> Any:
         def dealt(self: Any, elements: Iterator[Any]) -> Iterator[Any]:
-            plan = self._placing.plan
+            plan = self._placer.plan
             if plan.placement is not Placement.CENTRAL:
                 return original(self, elements)
-            return (self._placing.place([element] * len(plan.devices)) for element in elements)
+            return (self._placer.place([element] * len(plan.devices)) for element in elements)
 
         return dealt
 
-    plant.wrap(Dealing, "_dealt", wrapper)
+    plant.wrap(PerReplicaBatches, "steps", wrapper)
 
 
 @fault("DATAFN-03")
@@ -71,23 +72,23 @@ def options_leave_out_every_other_batch(plant: Plant) -> None:
 @fault("DATAFN-05")
 def the_function_is_called_for_each_replica(plant: Plant) -> None:
     def wrapper(original: Callable[..., None]) -> Any:
-        def init(self: Dealing, dataset_fn: Any, placing: Any, share: Any) -> None:
-            original(self, lambda context: [dataset_fn(context) for _ in range(share.replicas)][-1], placing, share)
+        def init(self: PerReplicaBatches, dataset_fn: Any, placer: Any, worker: Any) -> None:
+            original(self, lambda context: [dataset_fn(context) for _ in range(worker.replicas)][-1], placer, worker)
 
         return init
 
-    plant.wrap(Dealing, "__init__", wrapper)
+    plant.wrap(PerReplicaBatches, "__init__", wrapper)
 
 
 @fault("DATAFN-06")
 def the_function_runs_where_its_caller_is(plant: Plant) -> None:
-    plant.replace(distributed, "entered", lambda device: nullcontext())
+    plant.replace(replica_batches, "entered", lambda device: nullcontext())
 
 
 @fault("DATAFN-07")
 def the_fourth_step_is_the_first_again(plant: Plant) -> None:
     def wrapper(original: Callable[..., Iterator[Any]]) -> Any:
-        def dealt(self: Dealing, elements: Iterator[Any]) -> Iterator[Any]:
+        def dealt(self: PerReplicaBatches, elements: Iterator[Any]) -> Iterator[Any]:
             buffer: Hand = []
             for step, element in enumerate(original(self, elements)):
                 if step < 3:
@@ -96,7 +97,7 @@ def the_fourth_step_is_the_first_again(plant: Plant) -> None:
 
         return dealt
 
-    plant.wrap(Dealing, "_dealt", wrapper)
+    plant.wrap(PerReplicaBatches, "steps", wrapper)
 
 
 @fault("DATAFN-08")
@@ -108,21 +109,21 @@ def the_context_is_of_another_class(plant: Plant) -> None:
             get_per_replica_batch_size=InputContext(pipelines, index, replicas).get_per_replica_batch_size,
         )
 
-    plant.replace(distributed, "InputContext", lookalike)
+    plant.replace(replica_batches, "InputContext", lookalike)
 
 
 @fault("DATAFN-09")
 def what_the_function_made_is_shared_out_over_the_workers(plant: Plant) -> None:
     def wrapper(original: Callable[..., None]) -> Any:
-        def init(self: Dealing, dataset_fn: Any, placing: Any, share: Any) -> None:
+        def init(self: PerReplicaBatches, dataset_fn: Any, placer: Any, worker: Any) -> None:
             def shard(context: InputContext) -> Any:
                 return dataset_fn(context).shard(context.num_input_pipelines, context.input_pipeline_id)
 
-            original(self, shard, placing, share)
+            original(self, shard, placer, worker)
 
         return init
 
-    plant.wrap(Dealing, "__init__", wrapper)
+    plant.wrap(PerReplicaBatches, "__init__", wrapper)
 
 
 @fault("DATAFN-10")
@@ -131,7 +132,7 @@ def batches_that_can_be_divided_are_taken_for_global_ones(plant: Plant) -> None:
         def distribute(self: StrategyBase, dataset_fn: Any, options: Any = None) -> Any:
             count = self.num_replicas_in_sync
             made = dataset_fn(InputContext(num_replicas_in_sync=count))
-            size = whole_batch(made.stage) or 0
+            size = global_batch_size(made.stage) or 0
             if size % count == 0 and size >= 2 * count:
                 return self.experimental_distribute_dataset(made, options)
             return original(self, lambda _: made, options)
@@ -151,13 +152,13 @@ def an_inexact_batch_size_is_rounded_up(plant: Plant) -> None:
 
 @fault("DATAFN-12")
 def every_worker_takes_its_input_pipeline_for_the_only_one(plant: Plant) -> None:
-    plant.replace(distributed, "InputContext", lambda _, index, replicas: InputContext(1, 0, replicas))
+    plant.replace(replica_batches, "InputContext", lambda _, index, replicas: InputContext(1, 0, replicas))
 
 
 @fault("DATAFN-13")
 def all_workers_are_told_the_id_of_the_first(plant: Plant) -> None:
     plant.wrap(
-        distributed,
+        replica_batches,
         "InputContext",
         lambda original: lambda pipelines, index, replicas: original(pipelines, 0, replicas),
     )
@@ -282,13 +283,13 @@ def _change_hands(plant: Plant, change: Callable[[Hand], Hand]) -> None:
     """Let a function change what the replicas get in one step, where the elements are single arrays."""
 
     def dealt(self: Any, elements: Iterator[Any]) -> Iterator[Any]:
-        while hand := list(itertools.islice(elements, len(self._placing.plan.devices))):
+        while hand := list(itertools.islice(elements, len(self._placer.plan.devices))):
             yield (
-                self._placing.place(hand if isinstance(hand[0], nest.CONTAINERS) else change(hand)),
+                self._placer.place(hand if isinstance(hand[0], nest.CONTAINERS) else change(hand)),
                 [range(0)] * len(hand),
             )
 
-    plant.replace(Dealing, "_dealt", dealt)
+    plant.replace(PerReplicaBatches, "steps", dealt)
 
 
 def _size(part: Any) -> int:

@@ -6,10 +6,10 @@ from typing import Any
 from conformance.faults import Plant, fault
 from refdist import distribute
 from refdist._core.base.where import HERE
-from refdist._core.input import distributed_dataset as distributed
-from refdist._core.input import mapping
-from refdist._core.input.distributed_dataset import Dealing, DistributedDataset
+from refdist._core.input import mapping, replica_batches
+from refdist._core.input.distributed_dataset import DistributedDataset
 from refdist._core.input.readers import Reader
+from refdist._core.input.replica_batches import PerReplicaBatches
 from refdist._core.input.sharding import replaced
 from refdist._core.input.stage import Stage
 from refdist._core.input.transforms import Concatenate, Enumerate
@@ -111,12 +111,12 @@ def a_worker_alone_leaves_half_of_the_files_to_others(plant: Plant) -> None:
 
         return autosharded
 
-    plant.wrap(distributed, "autosharded", wrapper)
+    plant.wrap(replica_batches, "autosharded", wrapper)
 
 
 @fault("DATASET-31")
 def the_spec_promises_one_example_for_each_replica(plant: Plant) -> None:
-    plant.wrap(distributed, "batched", lambda original: lambda spec, size: original(spec, 1))
+    plant.wrap(replica_batches, "batched", lambda original: lambda spec, size: original(spec, 1))
 
 
 @fault("DATASET-33")
@@ -124,7 +124,7 @@ def a_dataset_of_the_user_is_delivered_backwards(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
         return lambda self, elements: reversed(list(original(self, elements)))
 
-    plant.wrap(Dealing, "_dealt", wrapper)
+    plant.wrap(PerReplicaBatches, "steps", wrapper)
 
 
 @fault("DATASET-34")

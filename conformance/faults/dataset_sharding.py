@@ -6,13 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from conformance.faults import Plant, fault
-from refdist._core.input import distributed_dataset as distributed
-from refdist._core.input import sharding
+from refdist._core.input import replica_batches, sharding
 from refdist._core.input.batching import Batch
 from refdist._core.input.dataset_options import AutoShardPolicy, DistributeOptions
-from refdist._core.input.distributed_dataset import Splitting
 from refdist._core.input.mapping import Map
 from refdist._core.input.readers import Reader
+from refdist._core.input.replica_batches import GlobalBatches
 from refdist._core.input.sharding import replaced
 from refdist._core.input.stage import Skip, Stage
 from refdist._core.input.transforms import Concatenate, Shard, Take
@@ -136,13 +135,13 @@ def the_older_spelling_shards_what_the_function_has_sharded(plant: Plant) -> Non
 @fault("DATASET-42")
 def every_worker_gets_a_global_batch_in_each_step(plant: Plant) -> None:
     def wrapper(original: Callable[..., None]) -> Any:
-        def init(self: Splitting, stage: Any, policy: Any, placing: Any, share: Any, **more: Any) -> None:
-            alone = dataclasses.replace(share, replicas=len(placing.plan.devices))
-            original(self, stage, policy, placing, alone, **more)
+        def init(self: GlobalBatches, stage: Any, policy: Any, placer: Any, worker: Any, **more: Any) -> None:
+            alone = dataclasses.replace(worker, replicas=len(placer.plan.devices))
+            original(self, stage, policy, placer, alone, **more)
 
         return init
 
-    plant.wrap(Splitting, "__init__", wrapper)
+    plant.wrap(GlobalBatches, "__init__", wrapper)
 
 
 def _change_parts(plant: Plant, change: Callable[[Stage, AutoShardPolicy, Share], Stage | None]) -> None:
@@ -156,7 +155,7 @@ def _change_parts(plant: Plant, change: Callable[[Stage, AutoShardPolicy, Share]
 
         return autosharded
 
-    plant.wrap(distributed, "autosharded", wrapper)
+    plant.wrap(replica_batches, "autosharded", wrapper)
 
 
 def _shared_where(stage: Stage, kind: type[Stage], share: Share) -> Stage:

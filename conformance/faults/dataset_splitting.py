@@ -7,9 +7,9 @@ import numpy as np
 
 from conformance.faults import Plant, fault
 from refdist._core.base import nest
-from refdist._core.input import distributed_dataset as distributed
+from refdist._core.input import replica_batches
 from refdist._core.input.dataset_options import AutoShardPolicy
-from refdist._core.input.distributed_dataset import Placing, Splitting
+from refdist._core.input.replica_batches import GlobalBatches, Placer
 from refdist._core.input.sharding import Cut
 from refdist._core.input.sources import Generated
 from refdist._core.input.stage import Stage
@@ -22,7 +22,7 @@ from refdist._core.strategies.v1_strategies import MirroredStrategyV1
 
 @fault("DATASET-09")
 def every_replica_gets_the_whole_batch(plant: Plant) -> None:
-    plant.replace(distributed, "steps", lambda batch, whole, replicas, local: [[(0, batch)] * local])
+    plant.replace(replica_batches, "cut_batch", lambda batch, whole, replicas, local: [[(0, batch)] * local])
 
 
 @fault("DATASET-10")
@@ -38,13 +38,13 @@ def batches_are_cut_along_their_last_axis(plant: Plant) -> None:
     def piece(batch: Any, start: int, stop: int) -> Any:
         return nest.map_structure(lambda leaf: leaf[..., start:stop], batch)
 
-    plant.replace(distributed, "_piece", piece)
+    plant.replace(replica_batches, "_piece", piece)
 
 
 @fault("DATASET-12")
 def no_replica_gets_more_than_four_examples_in_a_step(plant: Plant) -> None:
     def wrapper(original: Callable[..., list[list[Cut]]]) -> Any:
-        def steps(batch: int, whole: int, replicas: int, local: int) -> list[list[Cut]]:
+        def cut_batch(batch: int, whole: int, replicas: int, local: int) -> list[list[Cut]]:
             most = min(whole, 4 * replicas)
             return [
                 [(first + start, first + stop) for start, stop in cuts]
@@ -52,9 +52,9 @@ def no_replica_gets_more_than_four_examples_in_a_step(plant: Plant) -> None:
                 for cuts in original(min(most, batch - first), most, replicas, local)
             ]
 
-        return steps
+        return cut_batch
 
-    plant.wrap(distributed, "steps", wrapper)
+    plant.wrap(replica_batches, "cut_batch", wrapper)
 
 
 @fault("DATASET-13")
@@ -86,13 +86,13 @@ def switching_sharding_off_switches_splitting_off(plant: Plant) -> None:
 @fault("DATASET-26")
 def one_replica_gets_a_per_replica_value(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def place(self: Placing, pieces: Any) -> Any:
+        def place(self: Placer, pieces: Any) -> Any:
             placed = original(self, pieces)
             return PerReplica([placed]) if len(pieces) == 1 else placed
 
         return place
 
-    plant.wrap(Placing, "place", wrapper)
+    plant.wrap(Placer, "place", wrapper)
 
 
 @fault("DATASET-28")
@@ -104,7 +104,7 @@ def the_policy_data_shards_for_one_worker_too(plant: Plant) -> None:
 
         return autosharded
 
-    plant.wrap(distributed, "autosharded", wrapper)
+    plant.wrap(replica_batches, "autosharded", wrapper)
 
 
 @fault("DATASET-29")
@@ -115,13 +115,13 @@ def a_generator_is_drained_before_its_first_element_is_used(plant: Plant) -> Non
 @fault("DATASET-30")
 def one_worker_gets_a_shard_too(plant: Plant) -> None:
     def wrapper(original: Callable[..., list[str]]) -> Any:
-        def stages(self: Splitting) -> list[str]:
+        def stages(self: GlobalBatches) -> list[str]:
             rebatch, *others = original(self)
             return [rebatch, "shard(1, 0)", *others]
 
         return stages
 
-    plant.wrap(Splitting, "stages", wrapper)
+    plant.wrap(GlobalBatches, "stages", wrapper)
 
 
 @fault("DATASET-36")
@@ -129,18 +129,18 @@ def a_partial_batch_is_divided_evenly(plant: Plant) -> None:
     def wrapper(original: Callable[..., list[list[Cut]]]) -> Any:
         return lambda batch, whole, replicas, local: original(batch, batch, replicas, local)
 
-    plant.wrap(distributed, "steps", wrapper)
+    plant.wrap(replica_batches, "cut_batch", wrapper)
 
 
 @fault("DATASET-37")
 def a_replica_without_data_gets_the_last_example_again(plant: Plant) -> None:
     def wrapper(original: Callable[..., list[list[Cut]]]) -> Any:
-        def steps(batch: int, *sizes: int) -> list[list[Cut]]:
+        def cut_batch(batch: int, *sizes: int) -> list[list[Cut]]:
             return [[(min(start, batch - 1), stop) for start, stop in cuts] for cuts in original(batch, *sizes)]
 
-        return steps
+        return cut_batch
 
-    plant.wrap(distributed, "steps", wrapper)
+    plant.wrap(replica_batches, "cut_batch", wrapper)
 
 
 @fault("DATASET-38")
@@ -167,4 +167,4 @@ def the_second_component_is_cut_from_its_end(plant: Plant) -> None:
 
         return piece
 
-    plant.wrap(distributed, "_piece", wrapper)
+    plant.wrap(replica_batches, "_piece", wrapper)

@@ -10,9 +10,9 @@ from refdist._core.base import nest
 from refdist._core.base.enums import InputReplicationMode
 from refdist._core.base.options import InputContext
 from refdist._core.input.dataset import Dataset
-from refdist._core.input.distributed_dataset import Placing
 from refdist._core.input.input_iterator import InputIterator
-from refdist._core.input.sharding import whole_batch
+from refdist._core.input.replica_batches import Placer
+from refdist._core.input.sharding import global_batch_size
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.strategies import v1_strategies as surface_v1
 from refdist._core.strategies.v1_strategies import StrategyV1
@@ -48,7 +48,7 @@ def the_pieces_of_a_batch_come_in_reverse(plant: Plant) -> None:
 
 @fault("ITER-05")
 def pieces_may_be_of_different_sizes(plant: Plant) -> None:
-    plant.wrap(surface_v1, "Splitting", lambda original: lambda *args, even: original(*args))
+    plant.wrap(surface_v1, "GlobalBatches", lambda original: lambda *args, even: original(*args))
 
 
 @fault("ITER-06")
@@ -56,7 +56,7 @@ def large_batches_of_an_input_function_are_divided(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
         def make(self: StrategyV1, input_fn: InputFunction, *mode: Any) -> Any:
             made = input_fn(InputContext(num_replicas_in_sync=self.num_replicas_in_sync))
-            if (whole_batch(made.stage) or 0) > self.num_replicas_in_sync:
+            if (global_batch_size(made.stage) or 0) > self.num_replicas_in_sync:
                 return InputIterator(self.experimental_distribute_dataset(made))
             return original(self, lambda _: made, *mode)
 
@@ -181,13 +181,13 @@ def an_iterator_has_nothing_before_it_is_initialized(plant: Plant) -> None:
 def _change_pieces(plant: Plant, change: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
     """Let a function change which replica gets which piece of a batch."""
 
-    class Changed(Placing):
+    class Changed(Placer):
         """Places other pieces than those that were cut."""
 
         def place(self, pieces: Sequence[Any]) -> Any:
             return super().place(change(pieces))
 
-    plant.replace(surface_v1, "Placing", Changed)
+    plant.replace(surface_v1, "Placer", Changed)
 
 
 def _change_function(plant: Plant, change: Callable[[InputFunction, int], InputFunction]) -> None:

@@ -10,10 +10,9 @@ from conformance.faults import Plant, fault
 from refdist._core.base import nest
 from refdist._core.base.convert import to_array
 from refdist._core.base.where import HERE
-from refdist._core.input import distributed_dataset as distributed
-from refdist._core.input import sources
+from refdist._core.input import replica_batches, sources
 from refdist._core.input.dataset import Dataset
-from refdist._core.input.distributed_dataset import Placing
+from refdist._core.input.replica_batches import Placer
 from refdist._core.strategies.strategy import Strategy
 from refdist._core.strategies.v1_strategies import CentralStorageStrategyV1, StrategyV1
 
@@ -97,7 +96,7 @@ def the_data_become_a_constant_of_the_graph(plant: Plant) -> None:
 
 @fault("NUMPY-09")
 def the_arrays_of_the_user_are_kept(plant: Plant) -> None:
-    plant.replace(sources, "frozen", lambda value: to_array(value).view())
+    plant.replace(sources, "read_only_copy", lambda value: to_array(value).view())
 
 
 @fault("NUMPY-10")
@@ -111,24 +110,24 @@ def central_storage_makes_a_list(plant: Plant) -> None:
 @fault("NUMPY-11")
 def scalars_become_batches_of_one_on_a_single_replica(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def place(self: Placing, pieces: Any) -> Any:
+        def place(self: Placer, pieces: Any) -> Any:
             alone = len(pieces) == 1 and not isinstance(pieces[0], nest.CONTAINERS) and np.ndim(pieces[0]) == 0
             return original(self, [np.expand_dims(pieces[0], 0)] if alone else pieces)
 
         return place
 
-    plant.wrap(Placing, "place", wrapper)
+    plant.wrap(Placer, "place", wrapper)
 
 
 @fault("NUMPY-12")
 def a_batch_of_two_goes_to_the_first_replica(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        def steps(batch: int, whole: int, replicas: int, local: int) -> Any:
+        def cut_batch(batch: int, whole: int, replicas: int, local: int) -> Any:
             return [[(0, 2), *[(2, 2)] * (local - 1)]] if batch == 2 else original(batch, whole, replicas, local)
 
-        return steps
+        return cut_batch
 
-    plant.wrap(distributed, "steps", wrapper)
+    plant.wrap(replica_batches, "cut_batch", wrapper)
 
 
 @fault("NUMPY-13")

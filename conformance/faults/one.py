@@ -11,8 +11,8 @@ from refdist._core.base.enums import VariableAggregation
 from refdist._core.base.options import InputContext, InputOptions
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
-from refdist._core.input.distributed_dataset import Placing, Splitting
-from refdist._core.input.sharding import whole_batch
+from refdist._core.input.replica_batches import GlobalBatches, Placer
+from refdist._core.input.sharding import global_batch_size
 from refdist._core.replicas import context
 from refdist._core.seam.backend import host_device
 from refdist._core.strategies import extended, strategy
@@ -163,7 +163,7 @@ def input_for_one_device_stays_on_the_host(plant: Plant) -> None:
         stay = InputOptions(experimental_fetch_to_device=False)
         return lambda plan, options: original(plan, stay if plan.name == "one_device" else options)
 
-    plant.wrap(strategy, "Placing", staying)
+    plant.wrap(strategy, "Placer", staying)
 
 
 @fault("ONE-08")
@@ -183,13 +183,13 @@ def a_write_to_aggregate_waits_for_a_second_replica(plant: Plant) -> None:
 @fault("ONE-10")
 def elements_that_are_no_batches_become_batches_of_one(plant: Plant) -> None:
     def batching(original: Any) -> Any:
-        def cut(self: Splitting, elements: Any) -> Iterator[Any]:
+        def cut(self: GlobalBatches, elements: Any) -> Iterator[Any]:
             elements._elements = (nest.map_structure(np.atleast_1d, element) for element in elements._elements)
             return original(self, elements)
 
         return cut
 
-    plant.wrap(Splitting, "_cut", batching)
+    plant.wrap(GlobalBatches, "steps", batching)
 
 
 @fault("ONE-11")
@@ -198,13 +198,13 @@ def integers_are_narrowed_on_their_way_to_one_device(plant: Plant) -> None:
         return leaf.astype(np.int32) if leaf.dtype == np.int64 else leaf
 
     def narrowing(original: Any) -> Any:
-        def place(self: Placing, pieces: Any) -> Any:
+        def place(self: Placer, pieces: Any) -> Any:
             one = self.plan.name == "one_device"
             return original(self, [nest.map_structure(narrow, piece) for piece in pieces] if one else pieces)
 
         return place
 
-    plant.wrap(Placing, "place", narrowing)
+    plant.wrap(Placer, "place", narrowing)
 
 
 @fault("ONE-12")
@@ -223,7 +223,7 @@ def the_dataset_function_is_called_once_more_to_learn_its_spec(plant: Plant) -> 
 def the_v1_class_drops_a_batch_that_is_not_full(plant: Plant) -> None:
     def dropping(original: Any) -> Any:
         def distribute(self: OneDeviceStrategyV1, dataset: Any, options: Any = None) -> Any:
-            size = whole_batch(dataset.stage)
+            size = global_batch_size(dataset.stage)
             full = dataset.filter(lambda *parts: size is None or len(nest.flatten(parts)[0]) == size)
             return original(self, full, options)
 

@@ -9,7 +9,7 @@ import numpy as np
 from conformance.faults import Plant, fault
 from refdist._core.base import nest
 from refdist._core.base.enums import ReduceOp
-from refdist._core.input.distributed_dataset import Splitting
+from refdist._core.input.replica_batches import GlobalBatches
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.strategies import tpu_strategy as tpu
@@ -86,8 +86,8 @@ def a_mean_of_scalars_is_that_of_the_first_replica(plant: Plant) -> None:
 @fault("REDUCE-27")
 def examples_are_dealt_out_one_by_one(plant: Plant) -> None:
     def wrapper(original: Callable[..., Iterator[Any]]) -> Any:
-        def cut(self: Splitting, elements: Any) -> Iterator[Any]:
-            count = self._share.replicas  # pyright: ignore[reportPrivateUsage]
+        def cut(self: GlobalBatches, elements: Any) -> Iterator[Any]:
+            count = self._worker.replicas  # pyright: ignore[reportPrivateUsage]
             if count == 1:
                 return original(self, elements)
 
@@ -99,7 +99,7 @@ def examples_are_dealt_out_one_by_one(plant: Plant) -> None:
 
         return cut
 
-    plant.wrap(Splitting, "_cut", wrapper)
+    plant.wrap(GlobalBatches, "steps", wrapper)
 
 
 @fault("REDUCE-28")

@@ -8,7 +8,7 @@ from conformance.faults import Plant, fault
 from refdist import distribute
 from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
-from refdist._core.input import distributed_dataset as distributed
+from refdist._core.input import replica_batches
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica
 from refdist._core.staging.replica_draft import ReplicaDraft
 from refdist._core.strategies import arguments, extended
@@ -89,7 +89,7 @@ def the_parts_of_a_step_are_handed_out_from_the_last(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
         return lambda self, leaf: original(self, leaf)[:: -1 if isinstance(leaf, Step) else 1]
 
-    plant.replace(distributed, "PerReplica", Step)
+    plant.replace(replica_batches, "PerReplica", Step)
     plant.wrap(Arguments, "_column", wrapper)
 
 

@@ -55,10 +55,10 @@ FEATURES_BUILT = frozenset(
 """What refdist has on all its backends."""
 
 INSTALLABLE = MappingProxyType({"keras": "pip install 'refdist[keras]'"})
-"""How to get the features that refdist has with further packages only."""
+"""How to get the features that refdist has only with further packages."""
 
 KINDS_BUILT = LOCAL_KINDS | {"TPU", "ParameterServer", "MultiWorkerMirrored"}
-"""The kinds of strategy that refdist has on all its backends, and that one program can use by itself."""
+"""The kinds of strategy that refdist has on all its backends, and that a single program can use."""
 
 
 def stages_of(distributed: Any) -> list[str]:
@@ -81,13 +81,13 @@ def _no_variables() -> Mapping[str, str]:
 
 
 def _attribute(value: Any) -> str:
-    """Return the device of a tensor that knows it."""
+    """Return the device that a tensor names itself."""
     return str(value.device)
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a runner has to know of an implementation, and a process that has imported it can tell."""
+    """What a runner has to know of an implementation; a process that has imported it can tell."""
 
     name: str
     features: frozenset[str]
@@ -107,7 +107,7 @@ class Description:
 
     @classmethod
     def from_dict(cls, values: Any) -> "Description":
-        """Make a description of plain values, whoever wrote them; what is none is a ValueError."""
+        """Make a description of untrusted plain values, or raise a ValueError."""
         if not isinstance(values, dict):
             raise ValueError("expected the description of an implementation")
         given = cast("dict[str, Any]", values)
@@ -130,7 +130,7 @@ def _are_texts(values: Iterable[object]) -> bool:
 class Implementation:
     """One implementation of the documented API.
 
-    A module that defines one must be quick to import: what is heavy belongs into `open`.
+    A module that defines one must be quick to import: what takes time belongs in `open`.
     """
 
     name: str
@@ -148,7 +148,7 @@ class Implementation:
     device: Callable[[Any], str] = _attribute
     """Returns the full device string of a tensor or a variable."""
     workers: Callable[[int, int, Callable[[int], Any]], list[Any]] | None = None
-    """Takes counts of workers and of replicas on each, and a program, which it runs on each worker, with its number."""
+    """Takes the number of workers, the number of replicas on each, and a program, which it calls on each worker with its number."""
     stages: Callable[[Any], list[str]] | None = None
     """Returns what was done to a dataset to distribute it."""
     pieces: Callable[[Any], list[tuple[str, Any]]] | None = None
@@ -162,7 +162,7 @@ class Implementation:
     environment: Mapping[str, str] = field(default_factory=_no_variables)
     """What the process that runs the checks needs in its environment."""
     isolate: bool = False
-    """Whether each case needs a process of its own: a fork of the one that has opened the implementation."""
+    """Whether each case needs its own process: a fork of the one that has opened the implementation."""
 
     @property
     def description(self) -> Description:
@@ -175,7 +175,7 @@ class Implementation:
         return "GPU" if self.gpus else "CPU"
 
     def divergence(self, id: str, replicas: int) -> str | None:
-        """Return the reason for which a case is declared to diverge, or None."""
+        """Return the reason why a case is declared to diverge, or None."""
         return self.divergences.get(f"{id}@{replicas}", self.divergences.get(id))
 
 
@@ -188,7 +188,7 @@ class UnknownName(UsageError, LookupError):
 
 
 class BrokenModule(Exception):
-    """A module that was asked for exists, and fails while it is imported; the text says where."""
+    """A module exists but fails while it is imported; the text says where."""
 
 
 NAMES = ("host", "simulator", "jax", "tensorflow")
@@ -219,8 +219,8 @@ def place_of(name: str) -> str:
 def find(name: str) -> Implementation:
     """Import an implementation, and return it, by its name, or by the place of the object: "package.module:object".
 
-    The place is then its name, so that a result says how to run it again. The module does what it likes while it is
-    imported; `conformance.opening.describe` imports it in a process of its own.
+    The place is then its name, so that a result says how to run it again. Importing a module can do
+    anything; `conformance.describing.describe` imports it in a separate process.
     """
     found = replace(locate(place_of(name), Implementation), name=name)
     _require_known(name, "kinds", found.kinds, KINDS)
@@ -230,7 +230,7 @@ def find(name: str) -> Implementation:
 
 
 def _require_known(name: str, field: str, words: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse a word that no check knows: what it stands for would silently never be checked."""
+    """Refuse a word that no check knows: it would silently select nothing."""
     unknown = sorted(set(words) - set(known))
     if unknown:
         expected = "ids of behaviors" if field == "divergences" else f"words of {', '.join(sorted(known))}"

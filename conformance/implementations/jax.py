@@ -18,12 +18,12 @@ from conformance.implementations import (
 
 def _open() -> Any:
     refdist = importlib.import_module("refdist")
-    refdist.use("jax", cpus=16)  # of which eight are enough, but for TPUs, whose cores they play
+    refdist.use("jax", cpus=16)  # eight are enough, except that they also stand in for sixteen TPU cores
     return refdist
 
 
 def _device(value: Any) -> str:
-    """Return the device string; a variable knows it, a JAX array has an object of its own there."""
+    """Return the device string; a variable knows it, but a JAX array has an object of JAX there."""
     named = getattr(value, "device", None)
     return named if isinstance(named, str) else importlib.import_module("refdist").device_name(value)
 

@@ -1,4 +1,4 @@
-"""Workers of a cluster, each in a process of its own on this machine: copies of the process that starts them."""
+"""Workers of a cluster, each in its own process on this machine: forks of the process that starts them."""
 
 import json
 import multiprocessing
@@ -36,7 +36,7 @@ def _free_ports(count: int) -> list[int]:
 
 @contextmanager
 def _worker(cluster: Mapping[str, Any], index: int, program: Program) -> Generator[End]:
-    """Start a worker, give the end of the pipe on which its result comes, and end it with the block."""
+    """Start a worker, yield the end of the pipe on which its result arrives, and end it with the block."""
     forking = multiprocessing.get_context("fork")
     here, there = forking.Pipe(duplex=False)
     process = forking.Process(target=_work, args=(cluster, index, program, there), daemon=True)
@@ -51,7 +51,7 @@ def _worker(cluster: Mapping[str, Any], index: int, program: Program) -> Generat
 
 
 def _work(cluster: Mapping[str, Any], index: int, program: Program, there: End) -> None:
-    """Be one worker: send what the program returns, or what makes the error that it raises."""
+    """Be one worker: send what the program returns, or a function that makes the error that it raises."""
     os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
     try:
         message = program(index), None

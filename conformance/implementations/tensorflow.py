@@ -1,4 +1,4 @@
-"""TensorFlow itself, with the processor of this machine as several devices; the user has to install it."""
+"""TensorFlow itself, with the processor of this machine as several devices; users install it themselves."""
 
 import importlib
 import tomllib
@@ -14,11 +14,11 @@ from conformance.implementations.processes import Program, run_processes
 
 CPUS = 8
 WORKERS_SECONDS = 40.0
-"""The time for all workers of a program together; workers of TensorFlow that miss each other wait for ever."""
+"""How long all workers of a program may take together; TensorFlow workers that miss each other wait forever."""
 
 
 def _open() -> Any:
-    """Import TensorFlow and ask for several processors; its runtime does not start, so this process can still fork."""
+    """Import TensorFlow and ask for several CPU devices; its runtime does not start, so this process can still fork."""
     tf = importlib.import_module("tensorflow")
     _divide(tf, CPUS)
     _stop_tuning(tf)
@@ -27,10 +27,10 @@ def _open() -> Any:
 
 @cache
 def _stop_tuning(tf: Any) -> None:
-    """Let nobody tune the speed of the iterators which feed single devices; what they give stays the same.
+    """Turn off autotuning of the iterators that feed single devices; what they deliver stays the same.
 
-    When such an iterator ends, TensorFlow 2.21 waits for the thread that tunes it, and this thread often misses the
-    call to stop: with eight devices on two cores, one of two programs stood still for more than a minute.
+    When such an iterator ends, TensorFlow 2.21 waits for the thread that tunes it, which often misses the call to stop:
+    with eight devices on two cores, every second program hung for more than a minute.
     """
     module: Any = importlib.import_module("tensorflow.python.data.ops.multi_device_iterator_ops")
     original: Callable[..., Any] = module._create_device_dataset
@@ -44,14 +44,14 @@ def _stop_tuning(tf: Any) -> None:
 
 
 def _divide(tf: Any, cpus: int) -> None:
-    """Let the processor be so many devices; a started runtime refuses another number than it has."""
+    """Divide the processor into so many devices; a started runtime refuses to change their number."""
     (processor,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * cpus)
 
 
 @contextmanager
 def _machine(gpus: int, cpus: int, tpus: int) -> Generator[None]:
-    """Let there be so many processors, until the process of the check ends."""
+    """Have so many CPU devices, until the process of the check ends."""
     if gpus or tpus:
         raise Unsupported("needs GPUs or TPUs, and this machine has none for TensorFlow")
     try:
@@ -62,17 +62,17 @@ def _machine(gpus: int, cpus: int, tpus: int) -> Generator[None]:
 
 
 def _workers(count: int, replicas: int, program: Program) -> list[Any]:
-    """Run a program on each worker of a cluster, each in a process of its own."""
+    """Run a program on each worker of a cluster, each in its own process."""
     if replicas > 1:
         raise Unsupported("needs several GPUs on each worker: one without any has one replica")
-    with _machine(0, 1, 0):  # It also refuses a started runtime, which would not survive the fork.
+    with _machine(0, 1, 0):  # This also refuses a started runtime, which would not survive a fork.
         results = run_processes(count, program, WORKERS_SECONDS)
     _divide(importlib.import_module("tensorflow"), CPUS)
     return results
 
 
 def divergences() -> Mapping[str, str]:
-    """Return the reasons for which TensorFlow does not keep a behavior, by id, or by id and replica count."""
+    """Return the reasons why TensorFlow does not keep behaviors, by id, or by id and replica count."""
     text = (resources.files("conformance.implementations") / "tensorflow_divergences.toml").read_text(encoding="utf-8")
     return {case: group["reason"] for group in tomllib.loads(text)["divergence"] for case in group["cases"]}
 

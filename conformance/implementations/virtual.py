@@ -1,4 +1,4 @@
-"""refdist on devices that it makes itself, so that a check may have any machine it wants."""
+"""refdist on virtual devices, so that a check can have any machine it wants."""
 
 import importlib
 from collections.abc import Callable

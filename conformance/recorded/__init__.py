@@ -1,4 +1,4 @@
-"""Reports of runs that are kept as data, so that they can be compared without what they were run on."""
+"""Reports of past runs, kept as data so that they can be compared without the implementation they were run on."""
 
 import json
 import re
@@ -23,9 +23,9 @@ def recorded(name: str) -> Report:
 
 
 def compact(report: Report) -> str:
-    """Write a report as a record: one line for each case, short details, and no folder of the machine."""
+    """Write a report as a record: one line for each case, short details, and no paths of the machine."""
     document = json.loads(report.to_json())
-    # They are derived from the results, and would be out of date after the next change of a title.
+    # Derived from the results, and out of date after the next change of a title.
     del document["behaviors"], document["totals"]
     results = [_entry(result) for result in document.pop("results")]
     document["seconds"] = round(document["seconds"])
@@ -41,6 +41,6 @@ def _entry(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _short(detail: str, limit: int = 400) -> str:
-    """Return a detail without folders, and not without end."""
+    """Return a detail without folders, shortened to a limit."""
     text = re.sub(r"(?<![\w/:])/(?:[\w.+-]+/)+(?=[\w.+-]+\.\w+)", "", detail)
     return text if len(text) <= limit else f"{text[:limit]}..."

@@ -135,7 +135,9 @@ def test_what_is_no_answer_is_an_error_of_the_running_case_only() -> None:
     by_id = {result.id: result for result in found}
     assert "PASS" == by_id.pop("RUN-01").status.value
     assert dict.fromkeys(FORGED_IDS, "ERROR") == {name: by_id[id].status.value for name, id in FORGED_IDS.items()}
-    assert all(result.detail.startswith("the process sent what is no answer (") for result in by_id.values())
+    assert all(
+        result.detail.startswith("the process sent something that is not an answer (") for result in by_id.values()
+    )
 
 
 @pytest.mark.parametrize("implementation", ["hostile", "isolated"])

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from conformance import playing
+from conformance import jobs
 from conformance.catalogue import load
 from conformance.declarations import Declarations
 from conformance.implementations import UnknownName, find
-from conformance.playing import HEAVY_WEIGHT, Job, Task, shares
+from conformance.jobs import HEAVY_WEIGHT, Job, Task, shares
 from conformance.results import Case, Result, Status, worst
 from conformance.runner import SuiteError, run
 from conformance.worker import _kept_programs
@@ -156,13 +156,13 @@ def test_several_workers_find_what_one_finds() -> None:
 
 def test_an_implementation_that_allows_one_process_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
-    running = playing.Worker
+    running = jobs.Worker
 
     def counting(*given: Any, **named: Any) -> Any:
         started.append("worker")
         return running(*given, **named)
 
-    monkeypatch.setattr(playing, "Worker", counting)
+    monkeypatch.setattr(jobs, "Worker", counting)
 
     results("RUN-01", "RUN-06", implementation="tests.conformance.fake:alone", workers=2)
 

@@ -20,10 +20,10 @@ def interrupting() -> Generator[None]:
 
 def test_the_first_interrupt_is_seen_by_all_who_wait_and_the_second_one_interrupts() -> None:
     with pytest.raises(KeyboardInterrupt), stopped_by_interrupts() as stop:
-        assert ([], False) == (select.select([stop], [], [], 0)[0], stop.wished)
+        assert ([], False) == (select.select([stop], [], [], 0)[0], stop.requested)
         signal.raise_signal(signal.SIGINT)
         for _ in range(2):
-            assert ([stop], True) == (select.select([stop], [], [], 0)[0], stop.wished)
+            assert ([stop], True) == (select.select([stop], [], [], 0)[0], stop.requested)
         signal.raise_signal(signal.SIGINT)
 
 
@@ -41,22 +41,22 @@ def test_a_handler_of_others_is_left_alone() -> None:
     try:
         with stopped_by_interrupts() as stop:
             signal.raise_signal(signal.SIGTERM)
-            assert ([signal.SIGTERM], False) == (seen, stop.wished)
+            assert ([signal.SIGTERM], False) == (seen, stop.requested)
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
 def test_another_thread_has_a_wish_that_no_interrupt_makes() -> None:
-    wished: list[bool] = []
+    seen: list[bool] = []
 
     def work() -> None:
         with stopped_by_interrupts() as stop:
             stop.set()
             stop.set()
-            wished.append(stop.wished)
+            seen.append(stop.requested)
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
 
-    assert [True] == wished
+    assert [True] == seen

@@ -187,3 +187,51 @@ def test_times_without_end_are_refused():
         with pytest.raises(OverflowError, match="a float can hold"):
             strategy.run(lambda: ctx().all_reduce("sum", tf.ones([1000])))
         assert 0 == simulator.now()
+
+
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def reported():
+    """The columns of the report, for each device in seconds: time, compute, collective, waiting."""
+    rows = [line.split() for line in simulator.report().splitlines()[1:]]
+    return np.array([[float(row[i]) * SECONDS[row[i + 1]] for i in range(1, len(row), 2)] for row in rows])
+
+
+@pytest.mark.parametrize("late", range(4))
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_no_time_in_the_report_is_negative_and_together_they_are_all_the_time(algorithm, late):
+    class Chosen(tf.distribute.CrossDeviceOps):
+        pass
+
+    Chosen.algorithm = algorithm
+
+    def step():
+        if ctx().replica_id_in_sync_group == late:
+            simulator.busy(1e-3)
+        ctx().all_reduce("sum", tf.zeros([4]))
+
+    with tf.using("simulator", cluster=STAR):
+        tf.distribute.MirroredStrategy(cross_device_ops=Chosen()).run(step)
+        columns = reported()
+
+    assert (columns >= 0).all()
+    np.testing.assert_allclose(columns[:, 0], columns[:, 1:].sum(axis=1), rtol=1e-3)
+
+
+def test_who_has_sent_all_and_is_done_before_the_last_begins_has_waited_and_not_communicated_less_than_nothing():
+    with tf.using("simulator", cluster=STAR):
+        strategy = tf.distribute.MirroredStrategy()
+
+        def step():
+            if ctx().replica_id_in_sync_group == 3:
+                simulator.busy(1e-3)
+            return tf.zeros([4])
+
+        strategy.extended.reduce_to("SUM", strategy.run(step), "GPU:0")
+        columns = reported()
+
+    assert (columns >= 0).all()
+    assert (columns[1:3, 0] < 1e-4).all(), "the others are done long before the last one begins"
+    assert 1e-3 <= columns[0, 0]
+    np.testing.assert_allclose(columns[:, 0], columns[:, 1:].sum(axis=1), rtol=1e-3)

@@ -55,6 +55,29 @@ def test_what_is_gone_makes_room(strategy):
     assert strategy.extended.backend.memory.peak(0) <= 1_000_000
 
 
+def test_the_holders_that_an_error_names_are_those_of_now(strategy):
+    for _ in range(20):
+        strategy.run(lambda: float((tf.zeros([50_000]) * 1.0)[0]))
+    gc.collect()
+    with strategy.scope():
+        kept = tf.Variable(np.zeros(150_000, np.float32))
+    with pytest.raises(simulator.OutOfMemory, match="600 kB are in use") as caught:
+        strategy.run(lambda: tf.zeros([150_000]) + 1.0)
+
+    listed = [line for line in str(caught.value).splitlines() if " made at " in line and line.startswith("  ")]
+    assert ["600 kB"] == [line.split(" made at ")[0].strip() for line in listed]
+    assert kept.shape == (150_000,)
+
+
+def test_a_device_can_be_filled_to_the_last_byte(strategy):
+    with strategy.scope():
+        kept = tf.Variable(np.zeros(250_000, np.float32))
+    gc.collect()
+
+    assert 1_000_000 == strategy.extended.backend.memory.resident(0)
+    assert kept.shape == (250_000,)
+
+
 def test_memory_without_end_is_not_counted():
     with tf.using("simulator", cluster=simulator.Cluster.star(2, 1e9, 0)):
         tf.distribute.MirroredStrategy()

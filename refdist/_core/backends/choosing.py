@@ -11,7 +11,7 @@ from refdist._core.seam.backend import Backend
 
 _BUILT_IN = {
     "host": "refdist._core.backends.host_backend:HostBackend",
-    "simulator": "simulator.opening:open_simulator",
+    "simulator": "simulator.open_simulator:open_simulator",
     "jax": "refdist._core.backends.jax_backend:JaxBackend",
 }
 _chosen: Backend | None = None
@@ -58,11 +58,11 @@ def _open(name: str, options: dict[str, Any]) -> Backend:
         factory: Callable[..., Backend] = getattr(importlib.import_module(module), attribute)
         return factory(**options)
     metadata = importlib.import_module("importlib.metadata")  # costs 30 ms, and is rarely needed
-    others = {entry.name: entry for entry in metadata.entry_points(group="refdist._core.backends")}
+    others = {entry.name: entry for entry in metadata.entry_points(group="refdist.backends")}
     if name not in others:
         raise ValueError(
             f"The backend is {name!r}; expected one of {', '.join(dict.fromkeys([*_BUILT_IN, *others]))}. Use one of these, or "
-            f"install a package that offers it under the entry point group 'refdist._core.backends'."
+            f"install a package that offers it under the entry point group 'refdist.backends'."
         )
     return others[name].load()(**options)
 

@@ -43,7 +43,7 @@ class HostBackend:
         return np.array(tensor, copy=True)
 
     def device_of(self, tensor: Tensor) -> Device:
-        return tensor._device or self._devices[0]  # pyright: ignore[reportPrivateUsage]
+        return tensor.lies_on or self._devices[0]
 
     def copy(self, tensor: Tensor, device: Device) -> Tensor:
         # From now on the numbers are shared, so nobody may change them; a copy elsewhere is another label on them.

@@ -24,6 +24,7 @@ from refdist._core.seam.compiler import Compiler
 if TYPE_CHECKING:
     from refdist._core.strategies.plan import Plan
 
+_CONFIG: Any = jax.config  # its settings are not in its type
 _KINDS = {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
 
 
@@ -56,7 +57,7 @@ class JaxBackend:
     def on(self, device: Device | None) -> AbstractContextManager[Any]:
         if device is not None:
             return jax.default_device(self._device(device))
-        return jax.default_device(self._home or jax.config.jax_default_device)  # pyright: ignore[reportAttributeAccessIssue]
+        return jax.default_device(self._home or _CONFIG.jax_default_device)
 
     def put(self, array: Any, device: Device | None) -> jax.Array:
         # JAX may keep using the memory of a numpy array, so it gets one of its own.
@@ -202,7 +203,7 @@ def _require_cpus(cpus: int) -> None:
     if not isinstance(cpus, int) or isinstance(cpus, bool) or cpus < 1:
         raise ValueError(f"cpus is {cpus!r}; expected an int of at least 1. Give the number of host devices.")
     with contextlib.suppress(RuntimeError):  # raised when it has started; then it matters how many devices it has
-        asked = jax.config.jax_num_cpu_devices  # pyright: ignore[reportAttributeAccessIssue]
+        asked = _CONFIG.jax_num_cpu_devices
         jax.config.update("jax_num_cpu_devices", max(cpus, asked))
     there = len(jax.devices("cpu"))
     if there < cpus:

@@ -1,4 +1,4 @@
-"""Functions that a user passes, checked."""
+"""Checks of functions that users pass."""
 
 import functools
 import inspect
@@ -8,7 +8,7 @@ NOT_RUN_WHEN_CALLED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_A
 
 
 def require_callable(fn: Any, method: str = "run()") -> None:
-    """Raise unless there is a function that does its work when it is called."""
+    """Raise unless this is a function whose body runs when it is called."""
     if not callable(fn):
         raise TypeError(
             f"{method} got {fn!r}, a {type(fn).__name__}; expected a function. Pass the function itself, uncalled."

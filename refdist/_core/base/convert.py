@@ -1,4 +1,4 @@
-"""Python and numpy values become arrays: which dtype they get, and which conversions are refused."""
+"""Conversion of Python and numpy values to arrays: which dtype they get, and which conversions are refused."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def to_array(value: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
 
 
 def cast(array: np.ndarray[Any, Any], dtype: np.dtype[Any], value: Any) -> np.ndarray[Any, Any]:
-    """Change the dtype of an array where no kind of value is lost: ints to floats, not floats to ints."""
+    """Change the dtype of an array if that preserves the kind of values: ints to floats, not floats to ints."""
     if array.dtype == dtype:
         return array
     if array.dtype.kind in "OSU" or dtype.kind in "OSU" or _rank(array.dtype) > _rank(dtype):
@@ -51,7 +51,7 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
             f"The value {value!r} is not rectangular; expected lists of equal length. Pad them."
         ) from error
     if array.dtype.kind in "US":
-        # Taken from the value itself: numpy has cut off the zero bytes at the ends.
+        # Taken from the value itself, because numpy strips trailing zero bytes.
         texts = np.array(value, dtype=object).ravel().tolist()
         encoded = [text.encode() if isinstance(text, str) else text for text in texts]
         return np.array(encoded, dtype=object).reshape(array.shape)

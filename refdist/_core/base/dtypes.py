@@ -1,4 +1,4 @@
-"""The dtypes by their documented names: numpy's own."""
+"""Numpy's dtypes under their documented names."""
 
 import ml_dtypes
 import numpy as np

@@ -1,16 +1,16 @@
-"""Where random numbers come from: one generator of the process, which a seed makes repeatable."""
+"""The source of random numbers: one generator per process, which a seed makes repeatable."""
 
 from typing import Any
 
 import numpy as np
 
-ENTROPY = ((2,), np.dtype(np.uint32))  # what a compiled program gets of it in each run
+ENTROPY = ((2,), np.dtype(np.uint32))  # the shape and dtype of what a compiled program gets for each run
 
-_generators: "list[np.random.Generator]" = []  # one, made when it is first wanted: numpy.random takes 10 ms to load
+_generators: "list[np.random.Generator]" = []  # at most one, made on demand: numpy.random takes 10 ms to load
 
 
 def set_seed(seed: int | None) -> None:
-    """Let the numbers from now on be the same in every process that says so."""
+    """Make all further numbers the same in every process that sets the same seed."""
     _generators[:] = [np.random.default_rng(seed)]
 
 
@@ -22,5 +22,5 @@ def generator() -> "np.random.Generator":
 
 
 def fresh() -> Any:
-    """Numbers for one run of a compiled program, from which it makes all others."""
+    """Draw the numbers from which one run of a compiled program makes all others."""
     return generator().integers(1 << 32, size=ENTROPY[0], dtype=ENTROPY[1])

@@ -1,4 +1,4 @@
-"""The choices that the documented API offers by name."""
+"""The enumerations of the documented API."""
 
 import enum
 
@@ -11,7 +11,7 @@ class ReduceOp(enum.Enum):
 
     @classmethod
     def of(cls, choice: object) -> "ReduceOp":
-        """Accept a member, or its name in either case, as the pages do.
+        """Accept a member, or its name in upper or lower case, as the documentation does.
 
         >>> ReduceOp.of("sum")
         <ReduceOp.SUM: 'SUM'>
@@ -44,7 +44,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How what the replicas write to one variable becomes one value."""
+    """How the values that replicas write to one variable become one value."""
 
     NONE = 0
     SUM = 1

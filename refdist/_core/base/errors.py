@@ -1,8 +1,8 @@
-"""The error types that are not Python's own."""
+"""Error types beyond Python's own."""
 
 
 class MeetingError(RuntimeError):
-    """Replicas that should meet are in different places, or one of them has gone."""
+    """Replicas that should meet are at different calls, or one of them has ended."""
 
 
 class DataLossError(ValueError):
@@ -14,4 +14,4 @@ class NotFoundError(LookupError):
 
 
 class OutOfRangeError(IndexError):
-    """An iterator has nothing more to give."""
+    """An iterator has no more elements."""

@@ -1,4 +1,4 @@
-"""Slices of a larger tensor, as sparse updates bring them."""
+"""Slices of a larger tensor, for sparse updates."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ class IndexedSlices:
 
     @classmethod
     def fitting(cls, verb: str, given: Any, shape: tuple[int, ...], dtype: Any) -> "IndexedSlices":
-        """The same slices as arrays that fit into a variable, or an error."""
+        """Return the same slices as arrays that fit into a variable, or raise."""
         if not isinstance(given, IndexedSlices) or not verb.startswith("scatter"):
             raise TypeError(
                 f"{verb}() got a {type(given).__name__}; expected tf.IndexedSlices for scatter_add, scatter_sub and "
@@ -43,7 +43,7 @@ class IndexedSlices:
 
     @classmethod
     def _of_jax(cls, verb: str, given: "IndexedSlices", shape: tuple[int, ...], dtype: Any) -> "IndexedSlices":
-        """The same for tensors of JAX, whose numbers may not be known yet: they are not looked at."""
+        """Do the same for tensors of JAX, without looking at their numbers, which may not be known yet."""
         values, indices = given.values, given.indices
         expected = (*np.shape(indices), *shape[1:])
         if not shape or len(np.shape(indices)) != 1 or np.shape(values) != expected or values.dtype != np.dtype(dtype):
@@ -60,15 +60,15 @@ class IndexedSlices:
         return type(given)(values, indices)
 
     def inside(self, rows: int) -> Any:
-        """Whether all indices are those of rows: known when a program runs, and None where it need not be asked."""
+        """Return whether all indices are those of rows, as a tensor for the program; None if that is known already."""
         return ((self.indices >= 0) & (self.indices < rows)).all() if is_tracer(self.indices) else None
 
     @classmethod
-    def joined(cls, parts: Sequence["IndexedSlices"], share: int = 1) -> "IndexedSlices":
-        """All slices one after the other, each value divided by a count."""
+    def joined(cls, parts: Sequence["IndexedSlices"], divisor: int = 1) -> "IndexedSlices":
+        """Join slices, and divide each value by a count."""
         values = np.concatenate([np.asarray(part.values) for part in parts])
-        if share > 1:
-            values = (values / share).astype(values.dtype)
+        if divisor > 1:
+            values = (values / divisor).astype(values.dtype)
         return cls(values, np.concatenate([np.asarray(part.indices) for part in parts]))
 
     def __eq__(self, other: object) -> bool:
@@ -81,8 +81,8 @@ class IndexedSlices:
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
 
-class Shard(IndexedSlices):
-    """Slices for one shard of a variable: those beyond its end belong to the others, and are dropped."""
+class ShardSlices(IndexedSlices):
+    """Slices for one shard of a variable: indices beyond its end belong to other shards, and are dropped."""
 
     def inside(self, rows: int) -> Any:
         return None

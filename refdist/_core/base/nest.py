@@ -1,4 +1,4 @@
-"""Nested tuples, lists and dicts: taken apart, rebuilt and mapped over."""
+"""Flattening, packing and mapping nested tuples, lists and dicts."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import optree
 
 CONTAINERS: tuple[type[Any], ...] = (tuple, list, dict)
-"""The kinds of nests that there are."""
+"""The containers that count as nests."""
 
 
 def is_nested(structure: Any) -> bool:
@@ -41,12 +41,12 @@ def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
         return function(*structures)
     leaves, shape = optree.tree_flatten(structures[0], none_is_leaf=True)
     columns = [leaves, *(shape.flatten_up_to(structure) for structure in structures[1:])]
-    # Called from Python, not by optree: a replica that pauses below its C++ code would end the process.
+    # Called from Python, not by optree: a replica that pauses inside its C++ code would crash the process.
     return optree.tree_unflatten(shape, [function(*row) for row in zip(*columns, strict=True)])
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
-    """Give the shape of a structure to a flat sequence of leaves.
+    """Pack a flat sequence of leaves into the shape of a structure.
 
     >>> pack_sequence_as({"x": 0, "y": [0]}, [1, 2])
     {'x': 1, 'y': [2]}
@@ -82,7 +82,7 @@ def transpose(
     """Turn a list of structures of one shape into one structure of combined leaves."""
     first = structures[0]
     if not isinstance(first, CONTAINERS):
-        # Asked of types, not of values: there may be thousands of structures, but of few types.
+        # Compares types, not values: there may be thousands of structures, but of few types.
         if any(issubclass(kind, CONTAINERS) for kind in set(map(type, structures))):
             raise shapes_differ()
         return combine(structures)

@@ -1,4 +1,4 @@
-"""The operators of a variable, from one table: each is that of its value."""
+"""The operators of a variable, from one table: each applies to its value."""
 
 import operator
 from collections.abc import Callable
@@ -11,7 +11,7 @@ _CONVERSIONS = {"float": float, "int": int, "bool": bool, "index": operator.inde
 
 
 def add_operators(kind: type, value_of: Callable[[Any], Any]) -> None:
-    """Give a class the operators of the values of its objects; other operands are taken as they are."""
+    """Give a class operators that apply to the values of its objects."""
 
     def binary(function: Callable[[Any, Any], Any]) -> Any:
         return lambda self, other: function(value_of(self), value_of(other))

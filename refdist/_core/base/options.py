@@ -1,4 +1,4 @@
-"""Plain data that users give to the API, or get from it."""
+"""Plain data that users pass to the API, or get from it."""
 
 import dataclasses
 from typing import Any
@@ -17,7 +17,7 @@ class RunOptions:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ValueContext:
-    """Tells a value function for which replica it makes a value.
+    """Tells a value function which replica it makes a value for.
 
     >>> ValueContext(replica_id_in_sync_group=1, num_replicas_in_sync=4).replica_id_in_sync_group
     1
@@ -28,7 +28,7 @@ class ValueContext:
 
     @property
     def replica_id(self) -> int:
-        """The same number under the name that the r2.2 page uses in an example."""
+        """The same number, under the name that the r2.2 documentation uses in an example."""
         return self.replica_id_in_sync_group
 
 
@@ -44,7 +44,7 @@ class InputOptions:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InputContext:
-    """Tells a dataset function for which input pipeline it makes a dataset.
+    """Tells a dataset function which input pipeline it makes a dataset for.
 
     >>> InputContext(num_input_pipelines=1, input_pipeline_id=0, num_replicas_in_sync=4).get_per_replica_batch_size(8)
     2

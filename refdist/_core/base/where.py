@@ -1,6 +1,7 @@
 """Where the code is: one record in one context variable, which everything else asks."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,8 +41,12 @@ class Where(NamedTuple):
     creations: dict[Any, Any] | None = None  # variables made in this run of replicas, one dict for all of them
 
 
+where_of: Callable[[Iterable[Any]], Where] = functools.partial(tuple.__new__, Where)
+"""Make a record of all its values, as Where(...) does, but without the Python function that a named tuple puts in front."""
+
 _PLACES = {name: place for place, name in enumerate(Where._fields)}
-HERE: ContextVar[Where] = ContextVar("where", default=Where())  # noqa: B039, a tuple never changes
+_NOWHERE = Where()
+HERE: ContextVar[Where] = ContextVar("where", default=_NOWHERE)
 
 
 def entered(**changes: Any) -> "Entered":
@@ -65,7 +70,7 @@ class Entered:
         values = list(self._before)
         for name, value in self._changes.items():
             values[_PLACES[name]] = value
-        self._inside = tuple.__new__(Where, values)  # as _replace(), which takes twice as long
+        self._inside = where_of(values)  # as _replace(), which takes twice as long
         HERE.set(self._inside)
 
     def __exit__(self, *exception: object) -> None:

@@ -1,1 +1,1 @@
-"""Who the workers are, and running them together."""
+"""Clusters and their workers, and running the workers together."""

@@ -6,7 +6,8 @@ import numpy as np
 
 from refdist._core.backends.choosing import current
 from refdist._core.base.errors import NotFoundError
-from refdist._core.clusters.workers import ClusterResolver, ClusterSpec
+from refdist._core.clusters.cluster_spec import ClusterSpec
+from refdist._core.clusters.resolvers import ClusterResolver
 from refdist._core.devices.tpu_topology import Topology, whole_mesh
 from refdist._core.seam.backend import Backend
 from refdist._core.seam.capabilities import LogicalDevices, capability
@@ -40,7 +41,7 @@ class TPUClusterResolver(ClusterResolver):
 
     @staticmethod
     def connect(tpu: str | None = None, zone: str | None = None, project: str | None = None) -> "TPUClusterResolver":
-        """Make a resolver, and initialize its system."""
+        """Make a resolver and initialize its TPU system."""
         resolver = TPUClusterResolver(tpu, zone, project)
         initialize_tpu_system(resolver)
         return resolver
@@ -70,7 +71,7 @@ class TPUClusterResolver(ClusterResolver):
 
 
 def initialize_tpu_system(cluster_resolver: TPUClusterResolver | None = None) -> Topology:
-    """Tell how the cores of the backend in use are arranged.
+    """Return how the cores of the backend in use are arranged.
 
     >>> import refdist as tf
     >>> with tf.using("simulator", tpus=8):
@@ -82,7 +83,7 @@ def initialize_tpu_system(cluster_resolver: TPUClusterResolver | None = None) ->
 
 
 def shutdown_tpu_system(cluster_resolver: TPUClusterResolver | None = None) -> None:
-    """Do nothing, because virtual cores need not be shut down; but raise where there is none."""
+    """Do nothing, because virtual cores need no shutdown; raise if there are none."""
     require_resolver(cluster_resolver, "shutdown_tpu_system()")
     mesh_of(current())
 
@@ -95,7 +96,7 @@ def experimental_connect_to_cluster(
     make_master_device_default: bool = True,
     cluster_device_filters: Any = None,
 ) -> None:
-    """Do nothing, because all devices of the backend in use are there already."""
+    """Do nothing, because all devices of the backend in use are already connected."""
     if not isinstance(cluster_spec_or_resolver, (ClusterSpec, ClusterResolver)):
         raise ValueError(
             f"experimental_connect_to_cluster() got a {type(cluster_spec_or_resolver).__name__}; expected a ClusterSpec or a "
@@ -116,13 +117,13 @@ def mesh_of(backend: Backend) -> np.ndarray[Any, Any]:
 
 
 def topology_of(backend: Backend) -> Topology:
-    """How the cores of a backend are arranged, and which host has which."""
+    """How the cores of a backend are arranged, and which host has which of them."""
     mesh = mesh_of(backend)
     return whole_mesh(mesh.shape, hosts=len({(core.job, core.task) for core in mesh.flat}))
 
 
 def require_resolver(resolver: Any, what: str) -> None:
-    """Raise where something else is given as the resolver of a TPU system."""
+    """Raise unless the resolver is that of a TPU system, or missing."""
     if resolver is not None and not isinstance(resolver, TPUClusterResolver):
         raise TypeError(
             f"{what} got a {type(resolver).__name__}; expected a tf.distribute.cluster_resolver.TPUClusterResolver. Make one with "

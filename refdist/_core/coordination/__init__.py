@@ -1,1 +1,1 @@
-"""Functions given to the workers of parameter servers."""
+"""Scheduling functions on the workers of a parameter server strategy."""

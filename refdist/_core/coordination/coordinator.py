@@ -1,4 +1,4 @@
-"""ClusterCoordinator: gives functions to the workers of a parameter server strategy, and collects what they return."""
+"""ClusterCoordinator: schedules functions on the workers of a parameter server strategy, and collects their results."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from refdist._core.variables.tensors import current_value
 
 
 class RemoteValue:
-    """What a scheduled function will have returned, or the error that it raised."""
+    """The result of a scheduled function, or the error that it raised."""
 
     def __init__(self, strategy: ParameterServerStrategy) -> None:
         self._strategy = strategy
@@ -24,7 +24,7 @@ class RemoteValue:
         self.error: Exception | None = None
 
     def run(self, fn: Callable[..., Any], args: Any, kwargs: Any, worker: int) -> None:
-        """Let a worker call a function."""
+        """Call a function on a worker."""
         backend = self._strategy.extended.backend
 
         def there(leaf: Any) -> Any:
@@ -35,7 +35,7 @@ class RemoteValue:
             try:
                 self._result = fn(*nest.map_structure(there, tuple(args)), **nest.map_structure(there, dict(kwargs)))
             except Exception as raised:
-                # A StopIteration that left join() would end a loop of the user's that has nothing to do with it.
+                # A StopIteration raised by join() would end an unrelated loop of the user.
                 error = (
                     OutOfRangeError("A worker's iterator is at its end.") if type(raised) is StopIteration else raised
                 )
@@ -58,13 +58,13 @@ class RemoteValue:
 
 
 class PerWorkerValues:
-    """One value for each worker: a scheduled function gets that of the worker it runs on."""
+    """One value for each worker: a scheduled function gets the value of its worker."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self._values = tuple(values)
 
     def component(self, worker: int) -> Any:
-        """What one worker gets."""
+        """The value of one worker."""
         return self._values[worker]
 
     def __next__(self) -> Any:
@@ -75,7 +75,7 @@ class PerWorkerValues:
 
 
 class PerWorkerDataset:
-    """A dataset for each worker; iterating over it makes iterators to schedule functions with."""
+    """A dataset for each worker; iter() makes one iterator for each, to pass to scheduled functions."""
 
     def __init__(self, strategy: ParameterServerStrategy, datasets: Sequence[Any]) -> None:
         self._strategy, self._datasets = strategy, tuple(datasets)
@@ -86,20 +86,20 @@ class PerWorkerDataset:
         return self._datasets[0].element_spec
 
     def __iter__(self) -> Any:
-        return PerWorkerValues(_on_each(self._strategy, lambda worker: iter(self._datasets[worker])))
+        return PerWorkerValues(_on_each_worker(self._strategy, lambda worker: iter(self._datasets[worker])))
 
 
 class ClusterCoordinator:
-    """Gives functions to workers, in turn, and collects what they return. A strategy has one.
+    """Schedules functions on the workers in turn, and collects their results. A strategy has one coordinator.
 
-    The workers are played by this process: a function runs when it is scheduled, to its end, and the next one on the next
-    worker. That is one of the orders that asynchronous workers may take, and the same in every run; where another order
-    gives another result, `join()` before relying on it. An error is kept, and raised by the next call of `schedule` or
-    `join`, once; what came before it has run, and nothing after it has.
+    This process plays the workers: a function runs to its end when it is scheduled, and the next one runs on the next
+    worker. That is one of the orders that asynchronous workers may take, and it is the same in every run; if another order
+    would give another result, call `join()` before relying on it. An error is kept, and raised once, by the next call of
+    `schedule` or `join`; the functions before it have run, and none after it.
     """
 
     _strategy: ParameterServerStrategy
-    _turn: int
+    _scheduled_count: int
     _failed: RemoteValue | None
 
     def __new__(cls, strategy: ParameterServerStrategy) -> "ClusterCoordinator":
@@ -110,7 +110,7 @@ class ClusterCoordinator:
             )
         if strategy.coordinator is None:
             made = strategy.coordinator = super().__new__(cls)
-            made._strategy, made._turn, made._failed = strategy, 0, None
+            made._strategy, made._scheduled_count, made._failed = strategy, 0, None
         return strategy.coordinator
 
     @property
@@ -119,12 +119,12 @@ class ClusterCoordinator:
         return self._strategy
 
     def schedule(self, fn: Function, args: Any = None, kwargs: Any = None) -> RemoteValue:
-        """Let the next worker call a tf.function; its arguments are copied there, and per-worker values become its own."""
+        """Call a tf.function on the next worker; its arguments are copied there, and per-worker values become that worker's."""
         if not isinstance(fn, Function):
             raise TypeError(
                 f"schedule() got {fn!r}; expected a tf.function, because workers run programs. Decorate it with @tf.function."
             )
-        self._require_here("schedule()")
+        self._require_coordinator("schedule()")
         require_arguments(args or (), kwargs)
         if any(isinstance(leaf, RemoteValue) for leaf in nest.flatten([*(args or ()), dict(kwargs or {})])):
             raise ValueError(
@@ -132,34 +132,36 @@ class ClusterCoordinator:
             )
         self.join()
         value = RemoteValue(self._strategy)
-        value.run(fn, args or (), kwargs or {}, self._turn % self._strategy.worker_count)
-        self._turn += 1
+        value.run(fn, args or (), kwargs or {}, self._scheduled_count % self._strategy.worker_count)
+        self._scheduled_count += 1
         self._failed = value if value.error is not None else None
         return value
 
     def join(self) -> None:
-        """Wait for all scheduled functions, or raise the error of one that failed."""
-        self._require_here("join()")
+        """Wait for all scheduled functions; raise the error of one that failed."""
+        self._require_coordinator("join()")
         failed, self._failed = self._failed, None
         if failed is not None and failed.error is not None:
             raise failed.error
 
     def done(self) -> bool:
-        """Say whether all scheduled functions have ended, or raise the error of one that failed."""
+        """Say whether all scheduled functions have ended; raise the error of one that failed."""
         self.join()
         return True
 
     def fetch(self, val: Any) -> Any:
-        """The results in a nest of remote values, as numpy values; others stay themselves."""
+        """Return a nest with the results of its remote values, as numpy values; other leaves stay as they are."""
         return nest.map_structure(lambda leaf: leaf.fetch() if isinstance(leaf, RemoteValue) else leaf, val)
 
     def create_per_worker_dataset(self, dataset_fn: Any) -> PerWorkerDataset:
-        """Make a dataset on each worker: by calling a function there, or of one that is given; each worker gets all of it."""
-        self._require_here("create_per_worker_dataset()")
+        """Make a dataset on each worker, by calling a function there or from a given dataset; each worker gets all of it."""
+        self._require_coordinator("create_per_worker_dataset()")
         make = dataset_fn if callable(dataset_fn) else lambda: dataset_fn
-        return PerWorkerDataset(self._strategy, _on_each(self._strategy, lambda worker: _require_dataset(make())))
+        return PerWorkerDataset(
+            self._strategy, _on_each_worker(self._strategy, lambda worker: _require_dataset(make()))
+        )
 
-    def _require_here(self, what: str) -> None:
+    def _require_coordinator(self, what: str) -> None:
         context.require_cross_replica(self._strategy, what)
         if current_worker() is not None:
             raise RuntimeError(
@@ -169,7 +171,7 @@ class ClusterCoordinator:
 
 
 def experimental_get_current_worker_index() -> int:
-    """The number of the worker that runs the scheduled function, or the function of a dataset, that the code is in."""
+    """Return the number of the worker that runs the current scheduled function, or function of a per-worker dataset."""
     worker = current_worker()
     if worker is None:
         raise RuntimeError(
@@ -179,7 +181,7 @@ def experimental_get_current_worker_index() -> int:
     return worker
 
 
-def _on_each(strategy: ParameterServerStrategy, make: Callable[[int], Any]) -> list[Any]:
+def _on_each_worker(strategy: ParameterServerStrategy, make: Callable[[int], Any]) -> list[Any]:
     made: list[Any] = []
     for worker in range(strategy.worker_count):
         with strategy.on_worker(worker):

@@ -1,1 +1,1 @@
-"""Devices by name, and tensors that lie on them."""
+"""Devices by name, and tensors on them."""

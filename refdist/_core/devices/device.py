@@ -1,4 +1,4 @@
-"""Devices by name: every documented spelling, one canonical form."""
+"""Device names: every documented spelling, in one canonical form."""
 
 import re
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Device(str):
         return self
 
     def at(self, job: str, task: int) -> "Device":
-        """The device of the same kind and number in a task of a cluster.
+        """Return the device of the same kind and number in a task of a cluster.
 
         >>> Device("GPU:1").at("worker", 2)
         '/job:worker/replica:0/task:2/device:GPU:1'
@@ -65,7 +65,7 @@ class Device(str):
 
 
 def resolve(name: str, available: Sequence[Device]) -> Device:
-    """Find a device by any of its spellings, or say which devices there are."""
+    """Find a device by any of its spellings, or raise an error that lists the devices."""
     return resolve_all([name], available)[0]
 
 

@@ -1,4 +1,4 @@
-"""A tensor in pieces on several devices, as model parallelism has it."""
+"""Tensors in pieces on several devices, for model parallelism."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -13,41 +13,41 @@ from refdist._core.devices.tensor import Tensor
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Layout:
-    """On which devices a tensor of some shape lies: whole on each, or cut into a piece for each."""
+    """On which devices a tensor is placed: whole on each, or cut into one piece for each."""
 
     devices: tuple[Device, ...]
-    partition: tuple[int, ...] | None  # into how many pieces each dimension is cut; None is whole
+    partition: tuple[int, ...] | None  # into how many pieces each dimension is cut; None if it is whole
     shape: tuple[int, ...]
     placement: Device | None  # the device scope in which it holds: that of the replica
 
     def after(self, shape: tuple[int, ...]) -> "Layout":
-        """The layout of what an operation makes of the tensor: cut in the same way where the shape is the same."""
+        """Return the layout of an operation's result: cut in the same way if the shape is the same, otherwise whole."""
         if self.partition is None or shape == self.shape:
             return self
         return dataclasses.replace(self, partition=None)
 
 
 class LaidOut(Tensor):
-    """A tensor that has a layout, which the results of operations take over.
+    """A tensor with a layout, which the results of operations inherit.
 
-    It is a class of its own so that ordinary tensors need not look for a layout at every operation.
+    It is a separate class so that ordinary tensors need not look for a layout at every operation.
     """
 
-    __slots__ = ("_layout",)
-    _layout: Layout | None
-    # So that numpy makes one of it of an operation with an ordinary tensor.
+    __slots__ = ("given_layout",)
+    given_layout: Layout | None  # from when it was made
+    # So that an operation with an ordinary tensor also returns this class.
     __array_priority__ = 1.0  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
 
     def __array_finalize__(self, source: Any) -> None:
-        layout: Layout | None = getattr(source, "_layout", None)
+        layout: Layout | None = getattr(source, "given_layout", None)
         here = HERE.get().device
         if layout is None or here not in (None, layout.placement):
-            self._layout, self._device = None, here or getattr(source, "_device", None)
+            self.given_layout, self.lies_on = None, here or getattr(source, "lies_on", None)
         else:
-            self._layout, self._device = layout.after(self.shape), layout.devices[0]
+            self.given_layout, self.lies_on = layout.after(self.shape), layout.devices[0]
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        # Functions such as concatenate keep the class, but forget what it knows.
+        # Functions such as concatenate keep the class, but drop its attributes.
         result = super().__array_function__(function, types, args, kwargs)
         forgotten = isinstance(result, LaidOut) and result.layout is None
         return self.like(np.asarray(result)) if forgotten else result
@@ -60,8 +60,9 @@ class LaidOut(Tensor):
 
     @property
     def layout(self) -> Layout | None:
-        """How the tensor lies; None where another device scope has brought it to one device."""
-        return self._layout
+        """The layout, or None if another device scope has moved the tensor to a single device."""
+        # Asked of the shape again, because numpy transposes a tensor only after it has been made.
+        return None if self.given_layout is None else self.given_layout.after(self.shape)
 
 
 def lay_out(tensor: Tensor, devices: Sequence[Device], partition: Sequence[int] | None) -> Tensor:
@@ -69,13 +70,13 @@ def lay_out(tensor: Tensor, devices: Sequence[Device], partition: Sequence[int] 
     tensor.flags.writeable = False
     result = np.asarray(tensor).view(LaidOut)
     cut = None if partition is None else tuple(partition)
-    result._layout = Layout(tuple(devices), cut, tensor.shape, HERE.get().device)  # pyright: ignore[reportPrivateUsage]
-    result._device = devices[0]  # pyright: ignore[reportPrivateUsage]
+    result.given_layout = Layout(tuple(devices), cut, tensor.shape, HERE.get().device)
+    result.lies_on = devices[0]
     return result
 
 
 def pieces(tensor: Tensor, device: Device) -> tuple[tuple[Device, np.ndarray[Any, Any]], ...]:
-    """What of a tensor lies where; without a layout it is whole, on one device."""
+    """Return each device with its piece of a tensor; without a layout, one device has the whole."""
     layout = tensor.layout if isinstance(tensor, LaidOut) else None
     whole = np.array(tensor)
     if layout is None:
@@ -86,7 +87,7 @@ def pieces(tensor: Tensor, device: Device) -> tuple[tuple[Device, np.ndarray[Any
 
 
 def cut(array: np.ndarray[Any, Any], partition: Sequence[int]) -> list[np.ndarray[Any, Any]]:
-    """Cut an array into so many equal pieces along each dimension, the last dimension changing fastest.
+    """Cut an array into so many equal pieces along each dimension, with the last dimension changing fastest.
 
     >>> cut(np.arange(4).reshape(2, 2), [2, 1])
     [array([[0, 1]]), array([[2, 3]])]

@@ -1,4 +1,4 @@
-"""The devices of a machine, by how many there are of each kind."""
+"""The devices of a machine, made from the number of each kind."""
 
 import math
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from refdist._core.devices.device import Device
 from refdist._core.devices.tpu_topology import host_count, mesh_shape
 
-MOST_DEVICES = 1_000_000  # of a machine that exists by name; they take a gigabyte and twenty seconds
+MOST_DEVICES = 1_000_000  # this many names take a gigabyte and twenty seconds
 
 
 def device_counts(cpus: int = 1, gpus: int = 0, tpus: int | tuple[int, ...] = 0, **others: Any) -> tuple[Device, ...]:
-    """The devices of a machine with so many CPUs, GPUs and TPU cores, the CPUs first.
+    """List the devices of a machine with so many CPUs, GPUs and TPU cores, the CPUs first.
 
     >>> [device.short for device in device_counts(gpus=2)]
     ['CPU:0', 'GPU:0', 'GPU:1']
@@ -36,7 +36,7 @@ def device_counts(cpus: int = 1, gpus: int = 0, tpus: int | tuple[int, ...] = 0,
 
 
 def _tpu_devices(count: int) -> tuple[Device, ...]:
-    """The cores of this machine; or, where they are more than one host has, those of the hosts of a cluster, with their CPUs."""
+    """List the cores of this machine; or, if one host cannot have so many, those of a cluster of hosts, with their CPUs."""
     hosts = host_count(count)
     if hosts <= 1:
         return tuple(Device(f"TPU:{index}") for index in range(count))

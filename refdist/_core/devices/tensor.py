@@ -1,4 +1,4 @@
-"""A numpy array that knows its device, cannot be changed, and prints as the pages print it."""
+"""An immutable numpy array that knows its device, and prints as in the TensorFlow documentation."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Never
@@ -12,28 +12,28 @@ from refdist._core.devices.device import Device
 class Tensor(np.ndarray):
     """An immutable numpy array on a device.
 
-    Numpy functions take it and give tensors back. A result lies on the device of the surrounding
-    `device` scope or replica; where there is none, it stays with its operands.
+    Numpy functions accept it and return tensors. A result is on the device of the surrounding `device` scope or replica, or
+    else on that of its operands.
     """
 
-    __slots__ = ("_device",)
-    _device: Device | None
+    __slots__ = ("lies_on",)
+    lies_on: Device | None
 
     def __array_finalize__(self, source: Any) -> None:
-        self._device = HERE.get().device or getattr(source, "_device", None)
+        self.lies_on = HERE.get().device or getattr(source, "lies_on", None)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        # Functions such as concatenate and where forget the subclass.
+        # Functions such as concatenate and where drop the subclass.
         result = super().__array_function__(function, types, args, kwargs)
         return self.like(result) if type(result) is np.ndarray else result
 
     @property
     def device(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The full name of the device on which the tensor lies."""
-        return self._device if self._device is not None else Device("CPU:0")
+        """The full name of the tensor's device."""
+        return self.lies_on if self.lies_on is not None else Device("CPU:0")
 
     def like(self, array: np.ndarray[Any, Any]) -> "Tensor":
-        """Label a result of this tensor with the current device, or else with the device of this tensor."""
+        """Label a result of this tensor with the current device, or else with this tensor's own."""
         return make(array, HERE.get().device or self.device)
 
     def numpy(self) -> Any:
@@ -59,7 +59,7 @@ class Tensor(np.ndarray):
         return f"<tf.Tensor: shape={self.shape}, dtype={dtype_name(self.dtype)}, numpy={numpy_text(self)}>"
 
     def __str__(self) -> str:
-        # With commas between the numbers, as on the pages.
+        # With commas between the numbers, as in the documentation.
         text = np.array2string(np.asarray(self), separator=", ") if self.ndim else numpy_text(self)
         return f"tf.Tensor({text}, shape={self.shape}, dtype={dtype_name(self.dtype)})"
 
@@ -71,16 +71,16 @@ class Tensor(np.ndarray):
 
 
 def _operator(name: str, operation: Callable[[Any, Any], Any]) -> Any:
-    """An operator of tensors: numpy's, but for what it does differently from TensorFlow in silence."""
+    """Make an operator of tensors: numpy's, except where it would silently differ from TensorFlow's."""
     division, by_zero = name.endswith("truediv__"), name.endswith(("floordiv__", "mod__"))
 
     def operate(self: Tensor, other: Any) -> Any:
         kind = self.dtype.kind
         if kind == "V" and isinstance(other, (int, float)):
-            other = self.dtype.type(other)  # a Python number leaves bfloat16 what it is
+            other = self.dtype.type(other)  # so that a Python number does not widen bfloat16
         elif kind in "iu":
             if division and self.dtype.itemsize <= 2:
-                return operation(self.astype(np.float32), other)  # where numpy has float16
+                return operation(self.astype(np.float32), other)  # numpy would return float16
             if by_zero:
                 _require_no_zero(self if name.startswith("__r") else other)
         return operation(self, other)
@@ -94,9 +94,9 @@ def _require_no_zero(divisor: Any) -> None:
         raise ZeroDivisionError("Integers were divided by zero; expected other divisors.")
 
 
-_NAMES = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()  # noqa: SIM905
-for _name in _NAMES:
-    if _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+for _name in (*_ARITHMETIC, "matmul", "and", "or", "xor", "lshift", "rshift"):
+    if _name in _ARITHMETIC:
         for _side in (f"__{_name}__", f"__r{_name}__"):
             setattr(Tensor, _side, _operator(_side, getattr(np.ndarray, _side)))
     # In-place operators make a new tensor: the array may be shared with other replicas.
@@ -104,36 +104,36 @@ for _name in _NAMES:
 
 
 def mean_dtype(dtype: Any) -> Any:
-    """The dtype of a mean: that of the numbers, and for integers float64, or float32 for narrow ones."""
+    """The dtype of a mean: that of floats itself, float64 for integers, and float32 for narrow integers."""
     if dtype.kind not in "biu":
         return dtype
     return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)
 
 
 def make(array: np.ndarray[Any, Any], device: Device | str) -> Tensor:
-    """Label an array with a device, and close it for changes through the tensor."""
+    """Label an array with a device; it cannot be changed through the tensor."""
     tensor = array.view(Tensor)
     tensor.flags.writeable = False
-    tensor._device = device if isinstance(device, Device) else Device(device)  # pyright: ignore[reportPrivateUsage]
+    tensor.lies_on = device if isinstance(device, Device) else Device(device)
     return tensor
 
 
 def labelled(array: np.ndarray[Any, Any], devices: Sequence[Device]) -> list[Tensor]:
-    """Label one array with each of several devices: the numbers are shared, because nobody can change them."""
+    """Label one array with each of several devices: the tensors share the numbers, because they are immutable."""
     array.flags.writeable = False
     tensors = [array.view(Tensor) for _ in devices]
     for tensor, device in zip(tensors, devices, strict=True):
-        tensor._device = device  # pyright: ignore[reportPrivateUsage]
+        tensor.lies_on = device
     return tensors
 
 
 def dtype_name(dtype: Any) -> str:
-    """Name a dtype as the pages do; numpy keeps byte strings in object arrays."""
+    """Name a dtype as the documentation does; byte strings are kept in object arrays."""
     return "string" if np.dtype(dtype).kind == "O" else np.dtype(dtype).name
 
 
 def numpy_text(array: Any) -> str:
-    """Print a value as the pages do inside `numpy=`: bare scalars, `array(...)` for the others."""
+    """Print a value as the documentation does after `numpy=`: scalars bare, others as `array(...)`."""
     plain = np.asarray(array)
     if plain.ndim == 0:
         return repr(plain.item()) if plain.dtype == object else str(plain[()])

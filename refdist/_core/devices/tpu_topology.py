@@ -1,4 +1,4 @@
-"""The mesh of TPU cores, and which of them each replica gets: pure arithmetic on coordinates (x, y, z, core)."""
+"""The mesh of TPU cores, and which cores each replica gets: arithmetic on coordinates (x, y, z, core)."""
 
 import enum
 import itertools
@@ -14,7 +14,7 @@ CORES_PER_HOST = 8
 
 
 class Topology:
-    """The shape of a mesh of TPU cores, and where in it the devices of each task are."""
+    """The shape of a mesh of TPU cores, and the coordinates of each task's devices in it."""
 
     def __init__(self, serialized: Any = None, mesh_shape: Any = None, device_coordinates: Any = None) -> None:
         if serialized is not None:
@@ -43,7 +43,7 @@ class Topology:
 
     @property
     def mesh_shape(self) -> Array:
-        """The sizes x, y, z and cores of a chip."""
+        """The sizes along x, y and z, and the number of cores of a chip."""
         return self._shape
 
     @property
@@ -58,7 +58,7 @@ class Topology:
 
     @property
     def missing_devices(self) -> Array:
-        """The coordinates in the mesh at which there is no device."""
+        """The coordinates of the mesh without a device."""
         return np.argwhere(self._tasks < 0)
 
     @property
@@ -90,7 +90,7 @@ class Topology:
 
 
 class DeviceOrderMode(enum.IntEnum):
-    """In which order cores are assigned."""
+    """The order in which cores are assigned."""
 
     AUTO = 0
     RING = 1
@@ -126,9 +126,9 @@ class DeviceAssignment:
         num_replicas: int = 1,
         device_order_mode: DeviceOrderMode = DeviceOrderMode.AUTO,
     ) -> "DeviceAssignment":
-        """Give each replica a block of cores of this shape, with every so many-th core where there is a stride.
+        """Give each replica a block of cores of this shape; a stride leaves gaps between them.
 
-        A shape of three entries is one inside a plane: [1, 1, 2] means [1, 1, 1, 2].
+        A shape of three entries lies in one plane: [1, 1, 2] means [1, 1, 1, 2].
         """
         _require_topology(topology)
         shape = _sizes("computation_shape", computation_shape)
@@ -144,7 +144,7 @@ class DeviceAssignment:
             )
         if topology.missing_devices.size:
             return cls(topology, _in_task_order(topology, shape, stride, num_replicas))
-        # As TensorFlow has it: whole chips that fill the whole mesh can be ordered so that neighbors are linked.
+        # As in TensorFlow: whole chips that fill the whole mesh can be ordered so that neighbors are linked.
         can_ring = bool(shape[-1] == mesh[-1] and np.prod(stride) == 1 and num_replicas == most)
         if device_order_mode == DeviceOrderMode.RING and not can_ring:
             raise ValueError(
@@ -181,7 +181,7 @@ class DeviceAssignment:
         return tuple(self._cores[replica, logical_core].tolist())
 
     def lookup_replicas(self, task_id: int, logical_core: int) -> list[int]:
-        """The replicas that have this one of their logical devices on a host."""
+        """Return the replicas whose logical device of this number is on a host."""
         cores = self._cores[:, logical_core] if 0 <= logical_core < self.num_cores_per_replica else ()
         found = [
             index for index, core in enumerate(cores) if self._topology.task_ordinal_at_coordinates(core) == task_id
@@ -208,7 +208,7 @@ class DeviceAssignment:
 
 
 def mesh_shape(tpus: int | tuple[int, ...]) -> tuple[int, ...]:
-    """The shape (x, y, z, core) of a mesh, which is given itself, or as a number of cores: twos, the last axis first.
+    """Return the shape (x, y, z, core) of a mesh, given itself or as a number of cores: twos, from the last axis on.
 
     >>> [mesh_shape(count) for count in (2, 8, 12, 32, 3)]
     [(1, 1, 1, 2), (1, 2, 2, 2), (3, 1, 2, 2), (4, 2, 2, 2), (3, 1, 1, 1)]
@@ -230,7 +230,7 @@ def mesh_shape(tpus: int | tuple[int, ...]) -> tuple[int, ...]:
 
 
 def host_count(cores: int) -> int:
-    """How many hosts share so many cores evenly, with at most eight each.
+    """Return how many hosts can share so many cores evenly, with at most eight each.
 
     >>> [host_count(cores) for cores in (0, 1, 8, 12, 16)]
     [0, 1, 1, 2, 2]
@@ -240,7 +240,7 @@ def host_count(cores: int) -> int:
 
 
 def whole_mesh(shape: Sequence[int], hosts: int) -> Topology:
-    """The topology of a mesh without gaps, its cores shared out to the hosts in their order."""
+    """Make the topology of a mesh without gaps, its cores divided among the hosts in order."""
     coordinates = np.array(list(np.ndindex(*shape)), np.int32)
     return Topology(mesh_shape=shape, device_coordinates=coordinates.reshape(hosts, -1, RANK))
 
@@ -258,7 +258,7 @@ def _sizes(name: str, given: Any) -> Array:
 
 
 def _replica_counts(most: list[int], replicas: int) -> list[int]:
-    """How many replicas lie along each axis: about as many along each, the tightest axis first, cores before x, y, z."""
+    """Choose how many replicas lie along each axis: about equally many, the tightest axis first, cores before x, y and z."""
     counts, axes = [1] * RANK, sorted(range(RANK), key=lambda axis: (most[axis], (axis + 1) % RANK))
     for left, axis in zip(range(RANK, 0, -1), axes, strict=True):
         counts[axis] = min(math.ceil(replicas ** (1 / left)), most[axis])
@@ -267,7 +267,7 @@ def _replica_counts(most: list[int], replicas: int) -> list[int]:
 
 
 def _in_blocks(shape: Array, stride: Array, counts: list[int], replicas: int) -> Array:
-    """Block after block, first along the cores of a chip, then x, y and z."""
+    """Order replicas block by block: first along the cores of a chip, then along x, y and z."""
     z_y_x_core = itertools.product(*(range(count) for count in (*reversed(counts[:-1]), counts[-1])))
     places = np.array([(x, y, z, core) for z, y, x, core in itertools.islice(z_y_x_core, replicas)])
     offsets = places // stride * (shape * stride) + places % stride
@@ -276,7 +276,7 @@ def _in_blocks(shape: Array, stride: Array, counts: list[int], replicas: int) ->
 
 
 def _in_rings(shape: Array, counts: list[int]) -> Array:
-    """Replicas in a ring through the mesh, and the chips of each in a ring through its block."""
+    """Order replicas in a ring through the mesh, and the chips of each in a ring through its block."""
     chips, cores = _ring(*shape[:-1].tolist()), int(shape[-1])
     return np.array(
         [
@@ -290,7 +290,7 @@ def _in_rings(shape: Array, counts: list[int]) -> Array:
 
 
 def _in_task_order(topology: Topology, shape: Array, stride: Array, replicas: int) -> Array:
-    """Around missing cores blocks may not fit, so each replica gets the next cores of the hosts."""
+    """Give each replica the next cores of the hosts, because blocks may not fit around missing cores."""
     cores, wanted = topology.device_coordinates.reshape(-1, RANK), replicas * int(np.prod(shape))
     if wanted > len(cores) or np.prod(stride) != 1:
         raise ValueError(
@@ -301,7 +301,7 @@ def _in_task_order(topology: Topology, shape: Array, stride: Array, replicas: in
 
 
 def _ring(x_size: int, y_size: int, z_size: int) -> list[tuple[int, int, int]]:
-    """Walk through all places of a block so that neighbors in the walk, last and first too, are neighbors in the block.
+    """Walk through all places of a block so that neighbors in the walk, including last and first, are neighbors in the block.
 
     >>> _ring(2, 2, 1)
     [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)]
@@ -321,7 +321,7 @@ def _ring(x_size: int, y_size: int, z_size: int) -> list[tuple[int, int, int]]:
 
 
 def _open_ring(x_size: int, y_size: int) -> list[tuple[int, int]]:
-    """The walk through a plane, back to beside its start, which is left out."""
+    """Walk through a plane and back to a neighbor of the start, which is left out."""
     there = [(x, y) for y in range(y_size) for x in (range(1, x_size) if y % 2 == 0 else range(x_size - 1, 0, -1))]
     return there + [(0, y) for y in range(y_size - 1, 0, -1)]
 

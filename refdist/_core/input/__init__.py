@@ -1,1 +1,1 @@
-"""Pipelines of stages, and how their batches come to replicas."""
+"""Pipelines of stages, and how their batches reach the replicas."""

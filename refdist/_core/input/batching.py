@@ -1,4 +1,4 @@
-"""Putting elements together into batches, and taking batches apart."""
+"""Combining elements into batches, and taking batches apart."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -9,13 +9,13 @@ import numpy as np
 from refdist._core.base import nest
 from refdist._core.base.convert import to_array
 from refdist._core.input import rows as order
-from refdist._core.input.sources import sealed
+from refdist._core.input.sources import read_only
 from refdist._core.input.stage import UNKNOWN_CARDINALITY, Iteration, Skip, Stage, row_of
 from refdist._core.replicas.specs import TensorSpec, batched, require_tensor, unbatched
 
 
 class Batch(Stage):
-    """Puts elements together; padded, where sizes may differ."""
+    """Combines elements into batches, padded if their sizes may differ."""
 
     name = "BatchDataset"
 
@@ -53,14 +53,14 @@ class Batch(Stage):
         return total // self.size if self.drop_remainder else -(-total // self.size)
 
     def anchor(self) -> Stage:
-        return self  # it counts what goes into its batches, so that a position does not depend on their size
+        return self  # it counts the elements in its batches, so that a position does not depend on the batch size
 
     def resumed(self, consumed: int) -> Stage:
         return self.over(Skip(self.inputs[0], consumed)) if consumed else self
 
 
 class Padding:
-    """How elements of different sizes are made alike."""
+    """How elements of different sizes are padded to one size."""
 
     def __init__(self, shapes: Any, values: Any) -> None:
         self._shapes, self._values = shapes, values
@@ -72,23 +72,23 @@ class Padding:
         return nest.pack_sequence_as(inner, leaves)
 
     def stacked(self, group: Sequence[Any]) -> Any:
-        """One batch of a group of elements."""
+        """Combine a group of elements into one batch."""
         inner = nest.map_structure(lambda leaf: TensorSpec((None,) * np.ndim(leaf), leaf.dtype), group[0])
         pairs = iter(zip(*self._parts(inner), strict=True))
         return nest.transpose(list(group), lambda leaves: _padded(leaves, *next(pairs)), _differ)
 
     def _parts(self, inner: Any) -> tuple[list[tuple[int | None, ...]], list[Any]]:
-        """The shape and the value for each leaf of an element, or an error where they do not fit it."""
+        """Return the shape and the padding value for each leaf of an element, or raise if they do not fit it."""
         several = isinstance(self._values, nest.CONTAINERS)
         values = self._values if several else nest.map_structure(lambda _: self._values, inner)
         shapes = [leaf.shape for leaf in nest.flatten(inner)]
         if self._shapes is not None:
-            shapes = _along(inner, self._shapes, "padded_shapes", _shape)
-        return shapes, _along(inner, values, "padding_values", _fill)
+            shapes = _fitted(inner, self._shapes, "padded_shapes", _shape)
+        return shapes, _fitted(inner, values, "padding_values", _fill)
 
 
-def _along(inner: Any, given: Any, name: str, one: Callable[[TensorSpec, Any], Any]) -> list[Any]:
-    """What was given for each leaf of an element, in the order of the leaves: dicts by their sorted keys."""
+def _fitted(inner: Any, given: Any, name: str, of_leaf: Callable[[TensorSpec, Any], Any]) -> list[Any]:
+    """List what was given for each leaf of an element, in the order of the leaves: dicts by sorted key."""
     if isinstance(inner, dict):
         fits = isinstance(given, dict) and given.keys() == inner.keys()
         parts = [(inner[key], given[key]) for key in sorted(inner)] if fits else None
@@ -96,12 +96,12 @@ def _along(inner: Any, given: Any, name: str, one: Callable[[TensorSpec, Any], A
         fits = isinstance(given, (tuple, list)) and len(given) == len(inner)
         parts = list(zip(inner, given, strict=True)) if fits else None
     else:
-        return [one(inner, given)]
+        return [of_leaf(inner, given)]
     if parts is None:
         raise TypeError(
             f"padded_batch() got {name}={given!r} for elements {inner}; expected the same nest. Give one for each part."
         )
-    return [found for part, own in parts for found in _along(part, own, name, one)]
+    return [found for part, given_part in parts for found in _fitted(part, given_part, name, of_leaf)]
 
 
 def _shape(leaf: TensorSpec, given: Any) -> tuple[int | None, ...]:
@@ -138,17 +138,17 @@ def _padded(arrays: Sequence[Any], shape: tuple[int | None, ...], fill: Any) -> 
     )
     out = np.full((len(arrays), *largest), fill, dtype=arrays[0].dtype)
     for index, array in enumerate(arrays):
-        if any(mine > most for mine, most in zip(array.shape, largest, strict=True)):
+        if any(size > most for size, most in zip(array.shape, largest, strict=True)):
             raise ValueError(
                 f"padded_batch() got an element of shape {array.shape}; expected at most {largest}. Ask for a larger shape."
             )
-        # Text without dimensions is taken out of its array, which would become an element of the batch itself.
+        # A scalar string is taken out of its array, because the array itself would become an element of the batch.
         out[(index, *(slice(0, size) for size in array.shape))] = array[()]
-    return sealed(out)
+    return read_only(out)
 
 
 def stacked(group: Sequence[Any]) -> Any:
-    """One batch of a group of elements of one shape."""
+    """Combine a group of elements of one shape into one batch."""
 
     def one(leaves: list[Any]) -> Any:
         shapes = {np.shape(leaf) for leaf in leaves}
@@ -157,7 +157,7 @@ def stacked(group: Sequence[Any]) -> Any:
                 f"batch() got elements of shapes {', '.join(map(str, sorted(shapes)))}; expected one shape. Use padded_batch()."
             )
         _one_dtype("batch", leaves)
-        return sealed(np.stack(leaves))
+        return read_only(np.stack(leaves))
 
     return nest.transpose(list(group), one, _differ)
 
@@ -181,7 +181,7 @@ class Unbatch(Stage):
     name = "UnbatchDataset"
 
     def spec(self) -> Any:
-        return unbatched(_batches("unbatch", self.inputs[0].spec()))
+        return unbatched(_require_batches("unbatch", self.inputs[0].spec()))
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         for batch in self.inputs[0].elements(iteration):
@@ -192,12 +192,12 @@ class Unbatch(Stage):
         total = self.inputs[0].cardinality()
         if total < 0:
             return total
-        sizes = [leaf.shape[0] for leaf in nest.flatten(_batches("unbatch", self.inputs[0].spec()))]
+        sizes = [leaf.shape[0] for leaf in nest.flatten(_require_batches("unbatch", self.inputs[0].spec()))]
         return total * sizes[0] if all(sizes) else UNKNOWN_CARDINALITY
 
 
-def _batches(method: str, spec: Any) -> Any:
-    """The same spec, or an error where its elements cannot be batches."""
+def _require_batches(method: str, spec: Any) -> Any:
+    """Return the same spec, or raise if its elements cannot be batches."""
     for leaf in nest.flatten(spec):
         if not leaf.shape:
             raise ValueError(f"{method}() got elements {spec}; expected batches, not scalars. Batch them first.")
@@ -214,7 +214,7 @@ def _length(method: str, batch: Any) -> int:
 
 
 class Rebatch(Stage):
-    """Cuts batches, joined, into batches of another size."""
+    """Joins batches, and cuts them into batches of another size."""
 
     name = "RebatchDataset"
 
@@ -223,8 +223,8 @@ class Rebatch(Stage):
         self.size, self._drop_remainder = size, drop_remainder
 
     def spec(self) -> Any:
-        inner = _batches("rebatch", self.inputs[0].spec())
-        # Batches of a known size that can be divided leave no remainder.
+        inner = _require_batches("rebatch", self.inputs[0].spec())
+        # Batches of a known size that is a multiple leave no remainder.
         divides = all(leaf.shape[0] is not None and leaf.shape[0] % self.size == 0 for leaf in nest.flatten(inner))
         return batched(unbatched(inner), self.size if self._drop_remainder or divides else None)
 
@@ -234,10 +234,10 @@ class Rebatch(Stage):
             _length("rebatch", batch)
             rest = batch if rest is None else nest.map_structure(lambda a, b: np.concatenate([a, b]), rest, batch)
             while len(nest.flatten(rest)[0]) >= self.size:
-                yield nest.map_structure(lambda leaf: sealed(leaf[: self.size]), rest)
+                yield nest.map_structure(lambda leaf: read_only(leaf[: self.size]), rest)
                 rest = nest.map_structure(lambda leaf: leaf[self.size :], rest)
         if rest is not None and len(nest.flatten(rest)[0]) and not self._drop_remainder:
-            yield nest.map_structure(sealed, rest)
+            yield nest.map_structure(read_only, rest)
 
     def cardinality(self) -> int:
         return UNKNOWN_CARDINALITY  # as in TensorFlow: it depends on the sizes of the batches

@@ -1,4 +1,4 @@
-"""What a function of the user reads from around it, as it is when the function is given to a dataset."""
+"""Captures the variables that a user's function reads, as they are when the function is given to a dataset."""
 
 import builtins
 import dis
@@ -11,38 +11,39 @@ Function = Callable[..., Any]
 
 
 def captured(function: Function) -> Function:
-    """The same function, for which the variables around it keep the values that they have now.
+    """Return the same function, with the variables around it fixed to their present values.
 
-    TensorFlow traces a function when it is given to a dataset, so that a loop variable has the value of its turn. Here it
-    is called for each element, much later. What a variable refers to is not copied: a list or a tf.Variable lives on. A
-    variable that the function writes, or a function of the same module that it calls, is still the one outside.
+    TensorFlow traces a function as soon as it is given to a dataset, so that a loop variable keeps its current value. Here
+    the function is called for each element, much later. Variables are fixed, not what they refer to: a list or a
+    tf.Variable is not copied. A variable that the function writes, or that a function of the same module which it calls
+    writes, is still the one outside.
 
     >>> def numbered():
-    ...     return [captured(lambda: turn) for turn in (1, 10)]
+    ...     return [captured(lambda: number) for number in (1, 10)]
     >>> [function() for function in numbered()]
     [1, 10]
     """
-    inner = _plain(function)
+    inner = _function_in(function)
     if inner is None:
         return function
     functions, home = _reached(inner), inner.__globals__
     written = {name for one in functions for name in _written(one.__code__, "_GLOBAL")}
-    read = {name for one in functions for code in _codes(one.__code__) for name in code.co_names} - written
+    read = {name for one in functions for code in _code_objects(one.__code__) for name in code.co_names} - written
     cells = _cells(functions)
     names = _Names(home)
     copies = {id(one): _copy(one, home if _written(one.__code__, "_GLOBAL") else names, cells) for one in functions}
     for cell, copy in cells.values():
-        copy.cell_contents = _renewed(cell.cell_contents, copies)
+        copy.cell_contents = _with_copies(cell.cell_contents, copies)
     for name in read:
         if name in home:
-            names[name] = _renewed(home[name], copies)
+            names[name] = _with_copies(home[name], copies)
         elif hasattr(builtins, name):
             names[name] = getattr(builtins, name)
-    return _renewed(function, copies)
+    return _with_copies(function, copies)
 
 
 class _Names(dict[str, Any]):
-    """The global variables of a function: those of its module, where nothing was kept."""
+    """The global variables of a function: the captured ones, and otherwise those of its module."""
 
     def __init__(self, home: dict[str, Any]) -> None:
         super().__init__({name: home[name] for name in ("__builtins__", "__name__", "__file__") if name in home})
@@ -52,43 +53,43 @@ class _Names(dict[str, Any]):
         return self._home[name]
 
 
-def _plain(value: Any) -> types.FunctionType | None:
-    """The Python function in a value, if it is one, or a method, or a partial() of one."""
+def _function_in(value: Any) -> types.FunctionType | None:
+    """Return the Python function in a value: itself, that of a method, or that of a partial()."""
     if type(value) is functools.partial:
-        return _plain(value.func)
+        return _function_in(value.func)
     value = value.__func__ if isinstance(value, types.MethodType) else value
     return value if isinstance(value, types.FunctionType) else None
 
 
 def _reached(first: types.FunctionType) -> list[types.FunctionType]:
-    """A function and those of its module that it refers to: others were not written in the loop that changes a variable."""
+    """Find a function and those of its module that it refers to; only these can have been written in the loop."""
     found = [first]
     for one in found:
-        names = [name for code in _codes(one.__code__) for name in code.co_names]
+        names = [name for code in _code_objects(one.__code__) for name in code.co_names]
         around = [cell.cell_contents for cell in one.__closure__ or () if _is_set(cell)]
         for value in (*around, *(one.__globals__[name] for name in names if name in one.__globals__)):
-            inner = _plain(value)
+            inner = _function_in(value)
             if inner is not None and inner.__globals__ is first.__globals__ and inner not in found:
                 found.append(inner)
     return found
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """The code of a function, and of the functions inside it."""
+def _code_objects(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Deliver the code of a function, and of the functions inside it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
+            yield from _code_objects(constant)
 
 
 def _written(code: types.CodeType, kind: str) -> set[str]:
-    """The variables from around a function that it writes, or a function inside it."""
+    """Find the outer variables that a function writes, or a function inside it."""
     writes = (f"STORE{kind}", f"DELETE{kind}")
-    return {line.argval for one in _codes(code) for line in dis.get_instructions(one) if line.opname in writes}
+    return {line.argval for one in _code_objects(code) for line in dis.get_instructions(one) if line.opname in writes}
 
 
 def _cells(functions: list[types.FunctionType]) -> dict[int, tuple[types.CellType, types.CellType]]:
-    """New cells for the variables of enclosing functions that have a value, and that none of the functions writes."""
+    """Make new cells for the variables of enclosing functions that have a value and that none of the functions writes."""
     pairs = [
         (name in _written(one.__code__, "_DEREF"), cell)
         for one in functions
@@ -101,7 +102,7 @@ def _cells(functions: list[types.FunctionType]) -> dict[int, tuple[types.CellTyp
 def _is_set(cell: types.CellType) -> bool:
     try:
         cell.cell_contents  # noqa: B018  # pyright: ignore[reportUnusedExpression]
-    except ValueError:  # a variable that gets its value later, such as a function that calls itself
+    except ValueError:  # a variable that has no value yet, such as a function that calls itself
         return False
     return True
 
@@ -112,14 +113,16 @@ def _copy(
     closure = tuple(cells[id(cell)][1] if id(cell) in cells else cell for cell in function.__closure__ or ())
     copy = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, closure)
     copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
-    copy.__dict__ = function.__dict__  # the very one: what the function notes about itself is seen outside
+    copy.__dict__ = (
+        function.__dict__
+    )  # the same dict, so that attributes that the function sets on itself are seen outside
     return copy
 
 
-def _renewed(value: Any, copies: dict[int, types.FunctionType]) -> Any:
-    """The same value with copies in place of functions."""
+def _with_copies(value: Any, copies: dict[int, types.FunctionType]) -> Any:
+    """Return the same value with copies in place of functions."""
     if type(value) is functools.partial:
-        return functools.partial(_renewed(value.func, copies), *value.args, **value.keywords)
+        return functools.partial(_with_copies(value.func, copies), *value.args, **value.keywords)
     if isinstance(value, types.MethodType):
-        return types.MethodType(_renewed(value.__func__, copies), value.__self__)
+        return types.MethodType(_with_copies(value.__func__, copies), value.__self__)
     return copies.get(id(value), value)

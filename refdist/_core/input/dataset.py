@@ -25,7 +25,7 @@ __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset"]
 
 
 class Dataset:
-    """Elements that come one after the other, and again from the start for every loop.
+    """A sequence of elements that starts over with every loop.
 
     >>> list(Dataset.range(5).batch(2).as_numpy_iterator())
     [array([0, 1]), array([2, 3]), array([4])]
@@ -33,12 +33,12 @@ class Dataset:
 
     def __init__(self, stage: Stage) -> None:
         if stage.is_empty():
-            stage.require_sense()  # no element will ever do so
+            stage.require_valid()  # because there will be no element to raise the error
         self.stage = stage
 
     @staticmethod
     def of(stage: Stage) -> "Dataset":
-        """Make a dataset of a stage, whatever the constructor of the class takes."""
+        """Make a dataset of a stage; the constructors of subclasses take other arguments."""
         return Dataset(stage)
 
     @staticmethod
@@ -92,7 +92,7 @@ class Dataset:
     def list_files(
         file_pattern: Any, shuffle: bool | None = None, seed: int | None = None, name: Any = None
     ) -> "Dataset":
-        """List the files that match a pattern, or several, shuffled unless told otherwise."""
+        """List the files that match one or more patterns, shuffled unless told otherwise."""
         patterns = [file_pattern] if isinstance(file_pattern, str) else list(file_pattern)
         names = sorted({name for pattern in patterns for name in glob.glob(str(pattern))})
         if not names:
@@ -120,14 +120,14 @@ class Dataset:
         deterministic: Any = None,
         name: Any = None,
     ) -> "Dataset":
-        """Call a function on each element; with several calls at a time the order is the same."""
+        """Call a function on each element; parallel calls keep the order."""
         parallel = 4 if num_parallel_calls == AUTOTUNE else 1
         if num_parallel_calls not in (None, AUTOTUNE):
             parallel = _positive("map", "num_parallel_calls", num_parallel_calls)
         return Dataset(mapping.Map(self.stage, _function("map", map_func), parallel))
 
     def filter(self, predicate: Callable[..., Any], name: Any = None) -> "Dataset":
-        """Keep the elements for which a function says so."""
+        """Keep the elements for which a function returns True."""
         return Dataset(mapping.Filter(self.stage, _function("filter", predicate)))
 
     def flat_map(self, map_func: Callable[..., Any], name: Any = None) -> "Dataset":
@@ -143,7 +143,7 @@ class Dataset:
         deterministic: Any = None,
         name: Any = None,
     ) -> "Dataset":
-        """Make a dataset of each element, and take some elements of several in turn."""
+        """Make a dataset of each element, and take a few elements of several of them in turn."""
         cycle = 4 if cycle_length in (None, AUTOTUNE) else _positive("interleave", "cycle_length", cycle_length)
         block = 1 if block_length is None else _positive("interleave", "block_length", block_length)
         return Dataset(mapping.Interleave(self.stage, _function("interleave", map_func), cycle, block))
@@ -156,7 +156,7 @@ class Dataset:
         deterministic: Any = None,
         name: Any = None,
     ) -> "Dataset":
-        """Put so many elements together; the last batch may be smaller."""
+        """Combine so many elements into a batch; the last batch may be smaller."""
         return Dataset(batching.Batch(self.stage, _positive("batch", "batch_size", batch_size), bool(drop_remainder)))
 
     def padded_batch(
@@ -167,7 +167,7 @@ class Dataset:
         drop_remainder: bool = False,
         name: Any = None,
     ) -> "Dataset":
-        """Put elements of different sizes together, filled up to the largest or to given shapes."""
+        """Combine elements of different sizes into batches, padded to the largest or to given shapes."""
         padding = batching.Padding(padded_shapes, padding_values)
         size = _positive("padded_batch", "batch_size", batch_size)
         return Dataset(batching.Batch(self.stage, size, bool(drop_remainder), padding))
@@ -185,27 +185,27 @@ class Dataset:
     def window(
         self, size: int, shift: int | None = None, stride: int = 1, drop_remainder: bool = False, name: Any = None
     ) -> "Dataset":
-        """Make datasets of so many elements each, the next one `shift` elements further on, of every stride-th element."""
-        whole = _positive("window", "size", size)
-        shift = whole if shift is None else _positive("window", "shift", shift)
+        """Make datasets of so many elements each, every stride-th one, each starting `shift` elements after the one before."""
+        count = _positive("window", "size", size)
+        shift = count if shift is None else _positive("window", "shift", shift)
         step = _positive("window", "stride", stride)
-        return Dataset(windows.Window(self.stage, Dataset.of, whole, shift, step, bool(drop_remainder)))
+        return Dataset(windows.Window(self.stage, Dataset.of, count, shift, step, bool(drop_remainder)))
 
     def repeat(self, count: int | None = None, name: Any = None) -> "Dataset":
-        """Deliver the elements so many times; without a count, or with -1, without end."""
-        return Dataset(transforms.Repeat(self.stage, -1 if count is None else _whole("repeat", "count", count)))
+        """Deliver the elements so many times; forever without a count, or with -1."""
+        return Dataset(transforms.Repeat(self.stage, -1 if count is None else _integer("repeat", "count", count)))
 
     def shuffle(
         self, buffer_size: int, seed: int | None = None, reshuffle_each_iteration: bool | None = None, name: Any = None
     ) -> "Dataset":
-        """Mix the elements within a buffer; the same seed mixes in the same way."""
+        """Shuffle the elements within a buffer; the same seed gives the same order."""
         size = _positive("shuffle", "buffer_size", buffer_size)
         return Dataset(transforms.Shuffle(self.stage, size, seed, reshuffle_each_iteration is not False))
 
     def shard(self, num_shards: int, index: int, name: Any = None) -> "Dataset":
-        """Keep every num_shards-th element, from the given one on."""
+        """Keep every num_shards-th element, starting at the given index."""
         count = num_shards if num_shards == SHARD_HINT else _positive("shard", "num_shards", num_shards)
-        if count != SHARD_HINT and not 0 <= _whole("shard", "index", index) < count:
+        if count != SHARD_HINT and not 0 <= _integer("shard", "index", index) < count:
             raise ValueError(
                 f"shard() got index={index}; expected 0 to {count - 1}, for {count} shards. Correct the index."
             )
@@ -213,11 +213,11 @@ class Dataset:
 
     def take(self, count: int, name: Any = None) -> "Dataset":
         """Keep the first elements."""
-        return Dataset(transforms.Take(self.stage, _whole("take", "count", count)))
+        return Dataset(transforms.Take(self.stage, _integer("take", "count", count)))
 
     def skip(self, count: int, name: Any = None) -> "Dataset":
-        """Leave out the first elements."""
-        return Dataset(Skip(self.stage, _whole("skip", "count", count)))
+        """Skip the first elements."""
+        return Dataset(Skip(self.stage, _integer("skip", "count", count)))
 
     def concatenate(self, dataset: "Dataset", name: Any = None) -> "Dataset":
         """Deliver another dataset after this one."""
@@ -226,7 +226,7 @@ class Dataset:
                 f"concatenate() got a {type(dataset).__name__}; expected a Dataset. Make one, for example with range()."
             )
         made = transforms.Concatenate(self.stage, dataset.stage)
-        made.spec()  # raises where the two do not fit together
+        made.spec()  # raises if the two do not fit together
         return Dataset(made)
 
     def enumerate(self, start: int = 0, name: Any = None) -> "Dataset":
@@ -247,7 +247,7 @@ class Dataset:
         return Dataset(transforms.Cache(self.stage))
 
     def with_options(self, options: Options, name: Any = None) -> "Dataset":
-        """Tell the dataset how it is to be treated; what was said before stays, where this says nothing."""
+        """Set options of the dataset; earlier ones stay, unless these override them."""
         if not isinstance(options, Options):
             raise TypeError(
                 f"with_options() got a {type(options).__name__}; expected a tf.data.Options. Make one and set its attributes."
@@ -269,11 +269,11 @@ class Dataset:
         return state
 
     def cardinality(self) -> Any:
-        """How many elements there are, as a tensor; INFINITE_CARDINALITY and UNKNOWN_CARDINALITY are below 0."""
+        """Count the elements, as a tensor; INFINITE_CARDINALITY and UNKNOWN_CARDINALITY are below 0."""
         return to_tensor(np.int64(self.stage.cardinality()))
 
     def options(self) -> Options:
-        """What the dataset was told about itself."""
+        """The options that were set for the dataset."""
         return next(
             (stage.options for stage in self.stage.walk() if isinstance(stage, transforms.WithOptions)), Options()
         )
@@ -307,7 +307,7 @@ class Dataset:
 
 
 class DatasetIterator(Loop):
-    """One loop over a dataset; it can say where it is, and start there."""
+    """One loop over a dataset; its position can be saved and restored."""
 
     def __init__(self, dataset: Dataset, leaf: Callable[[Any], Any]) -> None:
         self._dataset = dataset
@@ -320,7 +320,7 @@ class DatasetIterator(Loop):
 
 
 def to_tensor(array: Any) -> Any:
-    """An element's array as a tensor on the current device; text stays on the host."""
+    """Put an element's array on the current device, as a tensor; strings stay on the host."""
     if isinstance(array, Dataset):
         return array
     value = np.asarray(array)
@@ -339,14 +339,14 @@ def _function(method: str, function: Any) -> Callable[..., Any]:
     return captured(function)
 
 
-def _whole(method: str, name: str, value: Any) -> int:
+def _integer(method: str, name: str, value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{method}() got {name}={value!r}; expected an integer. Convert it with int().")
     return int(value)
 
 
 def _positive(method: str, name: str, value: Any) -> int:
-    number = _whole(method, name, value)
+    number = _integer(method, name, value)
     if number < 1:
         raise ValueError(f"{method}() got {name}={number}; expected at least 1. Give a larger number.")
     return number

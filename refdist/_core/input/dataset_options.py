@@ -5,10 +5,10 @@ import enum
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """How the data of several workers are told apart."""
+    """How data are divided among several workers."""
 
     OFF = -1  # every worker reads everything
-    AUTO = 0  # by file where the data come from files, else by element
+    AUTO = 0  # by file if the data come from files, otherwise by element
     FILE = 1  # by file
     DATA = 2  # by element
     HINT = 3  # where the pipeline has a shard stage with SHARD_HINT
@@ -38,7 +38,7 @@ class DistributeOptions:
 
 
 class Options:
-    """What a dataset is told about itself with `with_options`.
+    """The options of a dataset, set by `with_options`.
 
     >>> Options().experimental_distribute.auto_shard_policy
     <AutoShardPolicy.AUTO: 0>
@@ -49,7 +49,7 @@ class Options:
         self.deterministic: bool | None = None
 
     def merged_into(self, other: "Options") -> "Options":
-        """These options, and those of an earlier stage where these say nothing."""
+        """Combine these options with those of an earlier stage, which hold unless these override them."""
         merged = Options()
         mine, theirs = self.experimental_distribute, other.experimental_distribute
         chosen = mine if mine.auto_shard_policy is not AutoShardPolicy.AUTO else theirs

@@ -1,4 +1,4 @@
-"""What v1 programs take their inputs from, and configure sessions with."""
+"""What v1 programs take their inputs from, and what they configure sessions with."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -9,21 +9,21 @@ from refdist._core.replicas.graph import deferred
 
 
 class InputIterator:
-    """Gives the inputs of one step after the other; `initialize` starts it, and starts it again."""
+    """Delivers the inputs of one step after another; `initialize` starts it over."""
 
     def __init__(self, steps: Iterable[Any]) -> None:
         self._steps = steps
         self._iterator = iter(steps)
 
     def initialize(self) -> Any:
-        """Start from the first element; in a graph, when a session runs what this returns."""
+        """Start at the first element; in a graph, as soon as a session runs what this returns."""
         return deferred("initialize", self._start)
 
     def _start(self) -> None:
         self._iterator = iter(self._steps)
 
     def get_next(self) -> Any:
-        """The inputs of the next step, or an OutOfRangeError at the end; in a graph, of each run of a session."""
+        """Return the inputs of the next step, or raise an OutOfRangeError at the end; in a graph, each time a session runs it."""
         return deferred("get_next", self._next)
 
     def _next(self) -> Any:

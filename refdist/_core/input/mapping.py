@@ -1,4 +1,4 @@
-"""The stages that call a function of the user on each element."""
+"""The stages that call a user's function on each element."""
 
 import collections
 import contextlib
@@ -15,15 +15,15 @@ from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import Tensor, make
 from refdist._core.input.sources import element_of
 from refdist._core.input.stage import UNKNOWN_CARDINALITY, Iteration, Stage
-from refdist._core.input.windows import Held
+from refdist._core.input.windows import InMemoryElements
 from refdist._core.replicas.specs import DatasetSpec, TensorSpec, common, is_dataset, spec_of
 
 _HOST = Device("CPU:0")
 _END: Any = object()
 
 
-def called(method: str, function: Callable[..., Any], index: int, element: Any) -> Any:
-    """What a user's function says of an element; an error in it says which element that was."""
+def call_on_element(method: str, function: Callable[..., Any], index: int, element: Any) -> Any:
+    """Call a user's function with an element; an error in it says which element that was."""
     try:
         return call(function, element)
     except Exception as error:
@@ -32,19 +32,19 @@ def called(method: str, function: Callable[..., Any], index: int, element: Any) 
 
 
 def call(function: Callable[..., Any], element: Any) -> Any:
-    """Call a user's function with an element, a tuple as several arguments; its tensors cannot be changed."""
+    """Call a user's function with an element as read-only tensors; a tuple becomes several arguments."""
     shown = nest.map_structure(lambda leaf: leaf if is_dataset(leaf) else make(np.asarray(leaf), _HOST), element)
     return function(*shown) if isinstance(shown, tuple) and not hasattr(shown, "_fields") else function(shown)
 
 
-def plain(result: Any) -> Any:
-    """What a user's function returned, as a nest of arrays; a list is a tuple, as in TensorFlow."""
+def to_arrays(result: Any) -> Any:
+    """Convert what a user's function returned to a nest of arrays; a list becomes a tuple, as in TensorFlow."""
     result = tuple(result) if isinstance(result, list) else result
     return element_of(nest.map_structure(lambda leaf: np.asarray(leaf) if isinstance(leaf, Tensor) else leaf, result))
 
 
 class Map(Stage):
-    """Calls a function on each element; several at a time where asked for, in order all the same."""
+    """Calls a function on each element; with parallel calls, the results still come in order."""
 
     name = "MapDataset"
     one_to_one = True
@@ -52,7 +52,7 @@ class Map(Stage):
     def __init__(self, stage: Stage, function: Callable[..., Any], parallel: int) -> None:
         super().__init__(stage)
         self._function, self._parallel, self._spec = function, parallel, None
-        # With several calls at a time, elements are taken from the input before they are delivered, so its count is not ours.
+        # Parallel calls take elements from the input before their results are delivered, so the two counts differ.
         self.one_to_one = parallel <= 1
         self.name = "MapDataset" if parallel <= 1 else "ParallelMapDataset"
 
@@ -64,16 +64,16 @@ class Map(Stage):
     def each(self, iteration: Iteration) -> Iterator[Any]:
         elements = self.inputs[0].elements(iteration)
         if self._parallel > 1:
-            yield from self._ahead(elements)
+            yield from self._parallel_results(elements)
         else:
             for index, element in enumerate(elements):
                 yield self._mapped(index, element)
 
     def _mapped(self, index: int, element: Any) -> Any:
-        return plain(called("map", self._function, index, element))
+        return to_arrays(call_on_element("map", self._function, index, element))
 
-    def _ahead(self, elements: Iterator[Any]) -> Iterator[Any]:
-        futures = importlib.import_module("concurrent.futures")  # costs 10 ms, and is rarely needed
+    def _parallel_results(self, elements: Iterator[Any]) -> Iterator[Any]:
+        futures = importlib.import_module("concurrent.futures")  # takes 10 ms, and is rarely needed
         pool = futures.ThreadPoolExecutor(self._parallel)
         try:
             waiting = collections.deque[Any]()
@@ -83,7 +83,7 @@ class Map(Stage):
                 try:
                     element = next(elements, _END)
                 except Exception as error:
-                    failure = error  # it comes after the elements that were read before it
+                    failure = error  # raised after the elements that were read before it
                 if element is _END:
                     break
                 # In the context of the caller, so that the function sees the same strategy and backend.
@@ -95,23 +95,23 @@ class Map(Stage):
             if failure is not None:
                 raise failure
         finally:
-            # Nobody waits for the threads: a loop that was left may be collected anywhere, also where a thread is being started.
+            # Without waiting: an abandoned loop may be collected anywhere, even while a thread is being started.
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _spec_of_results(self) -> Any:
         spec = self.inputs[0].spec()
-        found = _tried(self._spec_of_result, spec, _zeros(spec))
-        with contextlib.suppress(Exception):  # what ones are to the function is not its fault
-            # Where the sizes follow the values, ones show it.
+        found = _spec_by_trial(self._spec_of_result, spec, _zeros(spec))
+        with contextlib.suppress(Exception):  # a function that cannot take ones is not wrong
+            # If sizes depend on values, ones give other sizes than zeros.
             return common(found, self._spec_of_result(nest.map_structure(_ones, spec)))
         return found
 
     def _spec_of_result(self, element: Any) -> Any:
-        return spec_of(plain(call(self._function, element)))
+        return spec_of(to_arrays(call(self._function, element)))
 
 
 class Filter(Stage):
-    """Keeps the elements for which a function says so."""
+    """Keeps the elements for which a function returns True."""
 
     name = "FilterDataset"
 
@@ -121,27 +121,27 @@ class Filter(Stage):
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         for index, element in enumerate(self.inputs[0].elements(iteration)):
-            if self._wants(index, element):
+            if self._keeps(index, element):
                 yield element
 
-    def require_sense(self) -> None:
-        self._wants(0, _zeros(self.spec()))
+    def require_valid(self) -> None:
+        self._keeps(0, _zeros(self.spec()))
 
-    def _wants(self, index: int, element: Any) -> bool:
-        wanted = np.asarray(called("filter", self._predicate, index, element))
-        if wanted.dtype != bool or wanted.shape:
+    def _keeps(self, index: int, element: Any) -> bool:
+        kept = np.asarray(call_on_element("filter", self._predicate, index, element))
+        if kept.dtype != bool or kept.shape:
             raise ValueError(
-                f"The predicate given to filter() returned {wanted} for element {index}; expected a single bool. Compare, for "
+                f"The predicate given to filter() returned {kept} for element {index}; expected a single bool. Compare, for "
                 f"example x % 2 == 1, and return the result."
             )
-        return bool(wanted)
+        return bool(kept)
 
     def cardinality(self) -> int:
-        return UNKNOWN_CARDINALITY  # of data without end too: there may be few that are wanted
+        return UNKNOWN_CARDINALITY  # even for infinite data, of which it may keep few
 
 
 class Interleave(Stage):
-    """Makes a dataset of each element, and takes some elements of each in turn."""
+    """Makes a dataset of each element, and takes a few elements of each in turn."""
 
     name, method = "InterleaveDataset", "interleave"
 
@@ -150,15 +150,17 @@ class Interleave(Stage):
         self._function, self._cycle, self._block = function, cycle, block
 
     def spec(self) -> Any:
-        # Tried on the first element, where there is one: a function may not know what to do with zeros.
+        # Tried on the first element, if there is one, because the function may not accept zeros.
         spec = self.inputs[0].spec()
         first = next(self.inputs[0].elements(Iteration(peeking=True)), _END)
-        return _tried(lambda element: self._stage(0, element).spec(), spec, _zeros(spec) if first is _END else first)
+        return _spec_by_trial(
+            lambda element: self._stage(0, element).spec(), spec, _zeros(spec) if first is _END else first
+        )
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         elements = enumerate(self.inputs[0].elements(iteration))
         coming = (self._stage(*numbered).elements(iteration.inner()) for numbered in elements)
-        # A slot that has run out is filled again when its turn comes.
+        # A slot that has run out is refilled when its turn comes.
         slots: list[Iterator[Any] | None] = [None] * self._cycle
         turn, empty, exhausted = 0, 0, False
         while empty < self._cycle:
@@ -178,7 +180,7 @@ class Interleave(Stage):
         return UNKNOWN_CARDINALITY
 
     def _stage(self, index: int, element: Any) -> Stage:
-        made = called(self.method, self._function, index, element)
+        made = call_on_element(self.method, self._function, index, element)
         if not hasattr(made, "stage"):
             raise TypeError(
                 f"The function given to {self.method}() returned a {type(made).__name__} for element {index}; expected a Dataset. "
@@ -193,8 +195,8 @@ class FlatMap(Interleave):
     name, method = "FlatMapDataset", "flat_map"
 
 
-def _tried(spec_for: Callable[[Any], Any], spec: Any, element: Any) -> Any:
-    """The spec of what a function makes: tried on an element, and on a larger one where sizes that follow it must show."""
+def _spec_by_trial(spec_for: Callable[[Any], Any], spec: Any, element: Any) -> Any:
+    """Find the spec of what a function makes by trying it on an element, and on a larger one if sizes may vary."""
     found = spec_for(element)
     if all(None not in leaf.shape for leaf in nest.flatten(spec)):
         return found
@@ -207,9 +209,9 @@ def _zeros(spec: Any) -> Any:
 
 def _zero(leaf: TensorSpec | DatasetSpec) -> Any:
     if isinstance(leaf, DatasetSpec):
-        return leaf.of(Held([_zeros(leaf.element_spec)], lambda: leaf.element_spec))
+        return leaf.of(InMemoryElements([_zeros(leaf.element_spec)], lambda: leaf.element_spec))
     shape = tuple(1 if size is None else size for size in leaf.shape)
-    return np.full(shape, _nothing(leaf), leaf.dtype)
+    return np.full(shape, _zero_value(leaf), leaf.dtype)
 
 
 def _ones(leaf: TensorSpec | DatasetSpec) -> Any:
@@ -222,8 +224,8 @@ def _larger(leaf: TensorSpec | DatasetSpec, array: Any) -> Any:
         return array
     sizes = zip(leaf.shape, np.shape(array), strict=True)
     shape = tuple(size + 1 if known is None else size for known, size in sizes)
-    return np.resize(array, shape) if np.size(array) else np.full(shape, _nothing(leaf), leaf.dtype)
+    return np.resize(array, shape) if np.size(array) else np.full(shape, _zero_value(leaf), leaf.dtype)
 
 
-def _nothing(leaf: TensorSpec) -> Any:
+def _zero_value(leaf: TensorSpec) -> Any:
     return b"" if leaf.dtype == object else 0

@@ -1,4 +1,4 @@
-"""One pass over a pipeline, which can be left and taken up again."""
+"""One pass over a pipeline, which can be interrupted and resumed."""
 
 import dataclasses
 import functools
@@ -8,43 +8,42 @@ from typing import Any, Protocol
 
 from refdist._core.base import nest
 from refdist._core.input.batching import Batch
-from refdist._core.input.stage import DELIVERING, Draws, Iteration, Stage
+from refdist._core.input.stage import DELIVERING, Iteration, ShuffleSeed, Stage
 from refdist._core.input.transforms import Cache, Shuffle
 from refdist._core.replicas.specs import spec_of
 from refdist._core.seam.draft import leave_draft_for_data
 
 _KEYS = {"consumed", "unit", "shuffles", "samples", "whole"}
 State = dict[str, Any]
-End = (
-    Exception | type[StopIteration]
-)  # a class, because an exception that is kept keeps everything that it came through
+# StopIteration as a class, because a stored exception would keep every frame of its traceback alive.
+End = Exception | type[StopIteration]
 
 
-class Run(Protocol):
-    """What a loop takes its elements from."""
+class Resumable(Protocol):
+    """What a loop takes its elements from: something that knows its position."""
 
-    end: End | None  # what it raised when it had ended or failed, with everything delivered, and will raise again
+    end: End | None  # what it raised once all elements were delivered, and will raise again
 
     def __next__(self) -> Any: ...
 
     def mark(self) -> Callable[[], State]:
-        """The position after what was delivered, worked out when it is wanted."""
+        """Return a function that computes the position after the last delivered element."""
         ...
 
-    def live(self) -> bool:
-        """Say whether data come from a function of the user, which may not deliver the same again."""
+    def unrepeatable(self) -> bool:
+        """Say whether data come from a user's function that may not deliver the same data again."""
         ...
 
 
 class Loop:
-    """A loop in which only what has reached the caller counts: interrupted by Ctrl-C, it goes on as if it was not asked.
+    """A loop in which only what has reached the caller counts: after a Ctrl-C, it continues as if nothing had been asked.
 
-    What is in the middle of an element when it is interrupted has lost its place. It is thrown away, and the loop starts
-    again at the position after the last element that was delivered.
+    A pipeline that is interrupted in the middle of an element has lost its place. It is thrown away, and a new one begins
+    after the last element that was delivered.
     """
 
     def __init__(
-        self, begin: Callable[[State | None], Run], convert: Callable[[Any], Any] = lambda element: element
+        self, begin: Callable[[State | None], Resumable], convert: Callable[[Any], Any] = lambda element: element
     ) -> None:
         self._begin, self._convert = begin, convert
         self._start(None)
@@ -54,40 +53,40 @@ class Loop:
 
     def __next__(self) -> Any:
         leave_draft_for_data()
-        run, mark, sound = self._at
-        if not sound:
-            run = self._again(run, mark)
-        self._at = run, mark, False
+        elements, mark, in_place = self._at
+        if not in_place:
+            elements = self._resumed(elements, mark)
+        self._at = elements, mark, False
         try:
-            element = self._convert(next(run))
-            after = run.mark()
+            element = self._convert(next(elements))
+            after = elements.mark()
             # Nothing that can be interrupted comes between this line and the caller.
-            self._at = run, after, True
+            self._at = elements, after, True
             return element
         except BaseException:
             self._settle(mark)
             raise
 
     def state(self) -> State:
-        """Say where the loop is, as data that JSON takes."""
+        """Return the position of the loop, as data that fit into JSON."""
         return self._at[1]()
 
     def restore(self, state: State) -> None:
-        """Go on where a loop over the same data was, also on other replicas: no element is lost, and none comes twice."""
+        """Continue where a loop over the same data was, even with other replicas: no element is lost or repeated."""
         self._start(require_position(state))
 
     def _start(self, state: State | None) -> None:
-        run = self._begin(state)
-        self._at = run, run.mark(), True  # the last: whether the run is where the mark says
+        elements = self._begin(state)
+        self._at = elements, elements.mark(), True  # the last: whether the elements continue at the mark
 
     def _settle(self, mark: Callable[[], State]) -> None:
-        """Keep the position before an error, and the run only where it has come to an end, which it remembers."""
-        run = self._at[0]
-        self._at = run, mark, run.end is not None
+        """Go back to the position before an error; elements that have ended remember it, and may be asked again."""
+        elements = self._at[0]
+        self._at = elements, mark, elements.end is not None
 
-    def _again(self, run: Run, mark: Callable[[], State]) -> Run:
-        """A new run from a position, in place of one that was interrupted."""
-        if run.live():
+    def _resumed(self, elements: Resumable, mark: Callable[[], State]) -> Resumable:
+        """Begin again at a position, in place of elements that were interrupted."""
+        if elements.unrepeatable():
             raise RuntimeError(
                 "The loop was interrupted while data were read from a function of the program; expected it to start again, because "
                 "nobody knows whether the function would deliver the same. If it does, go on: iterator.restore(iterator.state())."
@@ -101,13 +100,13 @@ class Loop:
 
 @dataclasses.dataclass
 class Progress:
-    """How far a loop is within an element that takes several steps, as the batches of several workers do."""
+    """How far a loop has come within an element that takes several steps, as with several workers."""
 
     before: Callable[[], State]  # the position before the element
-    samples: int = 0  # of the element that were delivered; 0 where it is complete
+    samples: int = 0  # how many samples of the element were delivered; 0 if all were
 
     def mark(self) -> Callable[[], State]:
-        """The position within the element."""
+        """Return a function that computes the position within the element."""
         return functools.partial(_within, self.before, self.samples)
 
 
@@ -119,8 +118,8 @@ def _within(before: Callable[[], State], samples: int) -> State:
 class Pass:
     """Delivers the elements of a pipeline, and knows how far it has come.
 
-    A position is the number of elements that went into what was delivered, counted before the last batching, and what
-    the shuffles drew from. So it holds for other batch sizes and other numbers of replicas too.
+    A position is the number of elements that were delivered, counted before the last batching, together with the seeds
+    of the shuffles. So it also holds for other batch sizes and other numbers of replicas.
     """
 
     def __init__(self, stage: Stage, state: dict[str, Any] | None = None) -> None:
@@ -132,7 +131,7 @@ class Pass:
         self._iteration.anchor = resumed.anchor()
         self._iteration.consumed = before
         shuffles = list(_shuffles(resumed, None))
-        known = state["shuffles"] if state is not None else [draws for _, draws in shuffles]
+        known = state["shuffles"] if state is not None else [seed for _, seed in shuffles]
         if len(known) != len(shuffles):
             raise ValueError(
                 f"The position is of a pipeline with {len(known)} shuffles; expected {len(shuffles)}, as this one has. Restore "
@@ -143,13 +142,13 @@ class Pass:
             outer.unseeded += [True for shuffle, _ in shuffles if not shuffle.seeded]
             outer.reshuffled += [True for shuffle, _ in shuffles if shuffle.reshuffle]
         pairs = zip(shuffles, known, strict=True)
-        self._draws: list[Draws] = [self._iteration.enter(shuffle, draws) for (shuffle, _), draws in pairs]
+        self._seeds: list[ShuffleSeed] = [self._iteration.start_shuffle(shuffle, seed) for (shuffle, _), seed in pairs]
         self._elements: Iterator[Any] = resumed.elements(self._iteration)
         self.end: End | None = None
         self._delivered, self._shape = 0, None
         given = state or {}
-        self.skip: int = given.get("samples", 0)  # of what comes, an earlier loop has delivered so many
-        self.whole: int | None = given.get("whole")  # the size of a batch, found in a loop
+        self.skip: int = given.get("samples", 0)  # how many of the next samples an earlier loop has delivered
+        self.first_batch_size: int | None = given.get("whole")  # where the pipeline does not tell the batch size
         self.progress = Progress(self.mark())
 
     def __iter__(self) -> "Pass":
@@ -157,7 +156,7 @@ class Pass:
 
     def __next__(self) -> Any:
         if self.end is not None:
-            raise self.end  # a pass that has failed does not look like one that has ended
+            raise self.end  # so that a pass that has failed does not look like one that has ended
         try:
             element = self._same_shape(next(self._elements))
         except StopIteration:
@@ -171,13 +170,13 @@ class Pass:
         return element if not self.skip else self._rest(element)
 
     def _rest(self, element: Any) -> Any:
-        """What is left of an element, or of the next one: counted in samples, because batches may have another size now."""
+        """Return what is left of an element, or of a later one: skipped by sample, because the batch size may have changed."""
         start, size = self.skip, len(nest.flatten(element)[0])
         self.skip = max(0, start - size)
         return nest.map_structure(lambda leaf: leaf[start:], element) if start < size else next(self)
 
     def _same_shape(self, element: Any) -> Any:
-        """An element, or an error where it is another nest than the first one: replicas share what comes in one step."""
+        """Return an element, or raise if its structure differs from the first one's: the elements of one step form one value."""
         shape = nest.shape_of(element)
         if not self._delivered:
             self._shape = shape
@@ -191,33 +190,33 @@ class Pass:
 
     @property
     def consumed(self) -> int:
-        """How many elements went into what was delivered, counted before the last batching."""
+        """How many elements were delivered, counted before the last batching."""
         return self._iteration.consumed
 
-    def live(self) -> bool:
-        """Say whether data come from a function of the user, which may not deliver the same again."""
-        return bool(self._iteration.live)
+    def unrepeatable(self) -> bool:
+        """Say whether data come from a user's function that may not deliver the same data again."""
+        return bool(self._iteration.unrepeatable)
 
     def mark(self) -> Callable[[], State]:
-        """The position, worked out when it is wanted: a loop that nobody asks for its position need not have one."""
-        return functools.partial(self._state, self._iteration.consumed, self.skip, self.whole)
+        """Return a function that computes the position: a loop that nobody asks for its position need not have one."""
+        return functools.partial(self._state, self._iteration.consumed, self.skip, self.first_batch_size)
 
-    def _state(self, consumed: int, skip: int, whole: int | None) -> State:
+    def _state(self, consumed: int, skip: int, first_batch_size: int | None) -> State:
         if self._iteration.unseeded or self._iteration.reshuffled:
             raise ValueError(
                 "A position was asked of a pipeline that shuffles without a seed inside flat_map(), interleave() or "
                 "from_generator(), or in another order for every loop inside from_generator(); expected an order that can be found "
                 "again. Pass seed= to the inner shuffle(), and in a generator reshuffle_each_iteration=False."
             )
-        shuffles = [[draws.seed, draws.number] for draws in self._draws]
+        shuffles = [[seed.seed, seed.pass_number] for seed in self._seeds]
         state = {"consumed": consumed, "unit": self._unit, "shuffles": shuffles}
-        return {**state, **{name: own for name, own in (("samples", skip), ("whole", whole)) if own}}
+        return {**state, **{name: value for name, value in (("samples", skip), ("whole", first_batch_size)) if value}}
 
 
 def _shuffles(stage: Stage, kept: Iterator[Any] | None) -> Iterator[tuple[Shuffle, list[int] | None]]:
-    """All shuffles of a pipeline, with what they drew from where a cache has kept their elements."""
-    if isinstance(stage, Cache) and stage.draws and kept is None:
-        kept = iter(stage.draws)
+    """Find all shuffles of a pipeline, with their seeds if a cache has kept their elements."""
+    if isinstance(stage, Cache) and stage.shuffle_seeds and kept is None:
+        kept = iter(stage.shuffle_seeds)
     if isinstance(stage, Shuffle):
         yield stage, None if kept is None else next(kept)
     for one in stage.inputs:
@@ -225,7 +224,7 @@ def _shuffles(stage: Stage, kept: Iterator[Any] | None) -> Iterator[tuple[Shuffl
 
 
 def _unit(stage: Stage) -> str:
-    """What is counted: samples, or else elements of which the size depends on the pipeline; and whose share of them."""
+    """Name what is counted: samples, or else elements whose size depends on the pipeline; and which share of them."""
     anchor = stage.anchor()
     shares = [one.share for one in anchor.walk() if one.share]
     if isinstance(anchor, Batch):
@@ -235,7 +234,7 @@ def _unit(stage: Stage) -> str:
 
 
 def require_position(state: Any) -> dict[str, Any]:
-    """The same, or an error where it is no position: none at all would mean to start anew, in silence."""
+    """Return a position, or raise if it is not one: None would silently mean to start from the beginning."""
     if not _is_position(state):
         raise ValueError(
             f"The position is {state!r}; expected what state() returned. Save it as it is, for example as JSON."
@@ -260,7 +259,7 @@ def _checked(state: dict[str, Any], stage: Stage) -> dict[str, Any]:
 
 
 def _is_position(state: Any) -> bool:
-    """Say whether something has the form of a position; what it does not know, it would ignore."""
+    """Say whether something has the form of a position, without keys that would be ignored."""
     if not isinstance(state, dict) or not {"consumed", "unit", "shuffles"} <= state.keys() <= _KEYS:
         return False
     pairs = state["shuffles"]

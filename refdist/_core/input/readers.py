@@ -19,11 +19,11 @@ from refdist._core.replicas.specs import TensorSpec
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
-_DAMAGES = (EOFError, zlib.error, gzip.BadGzipFile)  # of compressed files
+_DECOMPRESSION_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 class Reader(Stage):
-    """Reads files one after the other; nothing is opened before it is wanted."""
+    """Reads files one after the other, and opens each only when its records are wanted."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Reader(Stage):
                 raise IsADirectoryError(
                     f"{name!r} is a folder; expected a file to read. List its files with tf.data.Dataset.list_files()."
                 ) from error
-            except _DAMAGES as error:
+            except _DECOMPRESSION_ERRORS as error:
                 raise DataLossError(
                     f"The file {name!r} is damaged ({error}); expected a complete file compressed with "
                     f"{self._compression or 'nothing'}. Write it again, or correct compression_type."
@@ -63,7 +63,7 @@ class Reader(Stage):
         return UNKNOWN_CARDINALITY
 
     def sharded(self, count: int, index: int) -> "Reader":
-        """The same for every count-th file only."""
+        """Return the same reader for every count-th file only."""
         copy = self.over()
         assert isinstance(copy, Reader)
         copy.files, copy.share = self.files[index::count], f"files of worker {index} of {count}"
@@ -74,30 +74,30 @@ class TextLineDataset(Dataset):
     """The lines of one or more text files."""
 
     def __init__(self, filenames: Any, compression_type: str | None = None, **options: Any) -> None:
-        super().__init__(_reading("TextLineDataset", filenames, compression_type, _lines))
+        super().__init__(_reading_stage("TextLineDataset", filenames, compression_type, _lines))
 
 
 class TFRecordDataset(Dataset):
     """The records of one or more TFRecord files."""
 
     def __init__(self, filenames: Any, compression_type: str | None = None, **options: Any) -> None:
-        super().__init__(_reading("TFRecordDataset", filenames, compression_type, _records))
+        super().__init__(_reading_stage("TFRecordDataset", filenames, compression_type, _records))
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
-    """The lines of a text file, without their ends; carriage returns count for nothing anywhere, as in TensorFlow."""
+    """Deliver the lines of a text file without their ends; carriage returns are dropped everywhere, as in TensorFlow."""
     for line in file:
         yield line.removesuffix(b"\n").replace(b"\r", b"")
 
 
 def _records(file: BinaryIO, name: str) -> Iterator[bytes]:
-    """The records that `tf.io.TFRecordWriter` wrote, each with its checksums verified."""
+    """Deliver the records that `tf.io.TFRecordWriter` wrote, and verify the checksums of each."""
     offset = 0
     while True:
         try:
             data = _record(file, name, offset)
-        except _DAMAGES as error:
-            raise _lost(f"the content of {name!r}", offset, str(error)) from error
+        except _DECOMPRESSION_ERRORS as error:
+            raise _damaged(f"the content of {name!r}", offset, str(error)) from error
         if data is None:
             return
         offset += _HEADER.size + len(data) + _FOOTER.size
@@ -105,26 +105,26 @@ def _records(file: BinaryIO, name: str) -> Iterator[bytes]:
 
 
 def _record(file: BinaryIO, name: str, offset: int) -> bytes | None:
-    """The next record; None at the end of the file."""
+    """Return the next record, or None at the end of the file."""
     header = file.read(_HEADER.size)
     if not header:
         return None
     if len(header) < _HEADER.size:
-        raise _lost(repr(name), offset, "its header is cut off")
+        raise _damaged(repr(name), offset, "its header is cut off")
     length, checksum = _HEADER.unpack(header)
     if masked_checksum(header[:8]) != checksum:
-        raise _lost(repr(name), offset, "the checksum of its length is wrong")
-    data = _exactly(file, length)
+        raise _damaged(repr(name), offset, "the checksum of its length is wrong")
+    data = _read_up_to(file, length)
     footer = file.read(_FOOTER.size)
     if len(data) < length or len(footer) < _FOOTER.size:
-        raise _lost(repr(name), offset, f"of {length} bytes only {len(data)} are there")
+        raise _damaged(repr(name), offset, f"of {length} bytes only {len(data)} are there")
     if masked_checksum(data) != _FOOTER.unpack(footer)[0]:
-        raise _lost(repr(name), offset, "the checksum of its data is wrong")
+        raise _damaged(repr(name), offset, "the checksum of its data is wrong")
     return data
 
 
-def _exactly(file: BinaryIO, length: int) -> bytes:
-    """So many bytes, or what there is: read in pieces, because a damaged length may be larger than any memory."""
+def _read_up_to(file: BinaryIO, length: int) -> bytes:
+    """Read so many bytes, or as many as there are: in pieces, because a damaged length may exceed all memory."""
     pieces: list[bytes] = []
     missing = length
     while missing and (piece := file.read(min(missing, 1 << 20))):
@@ -133,12 +133,12 @@ def _exactly(file: BinaryIO, length: int) -> bytes:
     return b"".join(pieces)
 
 
-def _reading(
+def _reading_stage(
     name: str, filenames: Any, compression: str | None, records: Callable[[BinaryIO, str], Iterator[bytes]]
 ) -> Stage:
     if not isinstance(filenames, Dataset):
         return Reader(name, _names(filenames), compression, records)
-    # Names that are data themselves are read when they are wanted, and can be shared out among workers before that.
+    # Names that are themselves a dataset are read on demand, and can be divided among workers before that.
     made = FlatMap(filenames.stage, lambda one: Dataset(Reader(name, _names(one), compression, records)))
     made.name = name
     return made
@@ -167,7 +167,7 @@ def _opened(name: str, compression: str) -> Any:
 
 
 class _Inflated(io.RawIOBase):
-    """A file that is decompressed while it is read, never more than is wanted."""
+    """A file that is decompressed while it is read, never further than wanted."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._inflate = file, zlib.decompressobj()
@@ -197,7 +197,7 @@ class _Inflated(io.RawIOBase):
         super().close()
 
 
-def _lost(where: str, offset: int, why: str) -> DataLossError:
+def _damaged(where: str, offset: int, why: str) -> DataLossError:
     return DataLossError(
         f"The record at byte {offset} of {where} is damaged: {why}; expected a complete record. The records before it were "
         f"delivered; write the file again, or correct compression_type."

@@ -1,7 +1,7 @@
-"""Datasets that are rows of arrays in some order: everything happens on their numbers, and rows are taken last.
+"""Datasets that are rows of arrays in some order: stages work on row numbers, and the rows themselves are taken last.
 
-An order is a stream of blocks; a block is a `range`, of which a slice costs nothing, or an array of row numbers. Both
-are sliced and measured alike.
+An order is a stream of blocks; a block is a `range`, which costs nothing to slice, or an array of row numbers. Both
+support slices and len().
 """
 
 import dataclasses
@@ -16,18 +16,18 @@ Block = range | np.ndarray[Any, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """An order of rows, and how to take some of them: as slices of the arrays where the block is a range."""
+    """An order of rows, and how to take some of them; a block that is a range is taken as a slice of the arrays."""
 
     take: Callable[[Block], Any]
     blocks: Callable[[], Iterator[Block]]
 
     def with_blocks(self, blocks: Callable[[], Iterator[Block]]) -> "Rows":
-        """The same rows in another order."""
+        """Return the same rows in another order."""
         return dataclasses.replace(self, blocks=blocks)
 
 
 def chunks(blocks: Iterator[Block], size: int, drop_remainder: bool = False) -> Iterator[Block]:
-    """Cut a stream of blocks into pieces of one size, of which the last may be smaller.
+    """Cut a stream of blocks into blocks of one size; the last may be smaller.
 
     >>> list(chunks(iter([range(0, 3), range(3, 7)]), 2))
     [range(0, 2), array([2, 3]), range(4, 6), range(6, 7)]
@@ -48,7 +48,7 @@ def chunks(blocks: Iterator[Block], size: int, drop_remainder: bool = False) -> 
 
 
 def sharded(blocks: Iterator[Block], count: int, index: int) -> Iterator[Block]:
-    """Every count-th row, from the given one on.
+    """Keep every count-th row, starting at the given index.
 
     >>> list(sharded(iter([range(5), range(5, 9)]), 2, 1))
     [range(1, 5, 2), range(5, 9, 2)]
@@ -62,7 +62,7 @@ def sharded(blocks: Iterator[Block], count: int, index: int) -> Iterator[Block]:
 
 
 def taken(blocks: Iterator[Block], count: int) -> Iterator[Block]:
-    """The first rows; a count below 0 means all."""
+    """Keep the first rows; a count below 0 keeps all."""
     for block in blocks:
         if count == 0:
             return
@@ -72,7 +72,7 @@ def taken(blocks: Iterator[Block], count: int) -> Iterator[Block]:
 
 
 def skipped(blocks: Iterator[Block], count: int) -> Iterator[Block]:
-    """All but the first rows; a count below 0 means none at all."""
+    """Skip the first rows; a count below 0 skips all."""
     if count < 0:
         return
     for block in blocks:
@@ -84,7 +84,7 @@ def skipped(blocks: Iterator[Block], count: int) -> Iterator[Block]:
 
 
 def repeated(blocks: Callable[[], Iterator[Block]], count: int) -> Iterator[Block]:
-    """The rows again and again; a count below 0 means without end. Nothing, repeated, is nothing."""
+    """Repeat the rows; a count below 0 repeats them forever, unless there are none."""
     for _ in itertools.repeat(None, count) if count >= 0 else itertools.repeat(None):
         empty = True
         for block in blocks():
@@ -95,13 +95,13 @@ def repeated(blocks: Callable[[], Iterator[Block]], count: int) -> Iterator[Bloc
 
 
 def shuffled(blocks: Iterator[Block], buffer_size: int, generator: "np.random.Generator") -> Iterator[Block]:
-    """The rows in random order: of a buffer that is filled in order, a random one is taken each time."""
+    """Shuffle the rows: a buffer is filled in order, and rows are taken from it at random."""
     stream = chunks(blocks, buffer_size)
     order = _numbers(next(stream, range(0)))
     following = next(stream, None)
     if not len(order):
         return
-    if following is None:  # everything fits into the buffer, so any order will do
+    if following is None:  # everything fits into the buffer, so one permutation will do
         yield order[generator.permutation(len(order))]
         return
     held = order.tolist()
@@ -122,5 +122,5 @@ def _joined(parts: list[Block]) -> Block:
 
 
 def _numbers(block: Block) -> np.ndarray[Any, Any]:
-    # A range is counted by numpy: as a sequence it would be taken over number by number, at ten times the cost.
+    # arange() is ten times faster than converting the range number by number.
     return np.arange(block.start, block.stop, block.step) if isinstance(block, range) else block

@@ -1,4 +1,4 @@
-"""Who reads what: pure arithmetic on batch sizes, and the sharing out of files and elements among workers."""
+"""Which worker reads what: arithmetic on batch sizes, and the division of files and batches among workers."""
 
 import functools
 import warnings
@@ -10,32 +10,32 @@ from refdist._core.input.mapping import Interleave
 from refdist._core.input.readers import Reader
 from refdist._core.input.sources import FileNames
 from refdist._core.input.stage import Stage
-from refdist._core.input.transforms import Divided, Shard, Shuffle
+from refdist._core.input.transforms import DividedBatches, Shard, Shuffle
 
 Cut = tuple[int, int]
 
 
 @functools.lru_cache(maxsize=256)
-def steps(batch: int, whole: int, replicas: int, local: int) -> list[list[Cut]]:
+def cut_batch(size: int, full_size: int, replicas: int, local: int) -> list[list[Cut]]:
     """Cut one batch into the pieces of a worker's replicas, step by step, as (start, stop).
 
-    A piece has the per-replica size of a whole batch, so a last batch of 6 of 8 on two replicas becomes 4 and 2; where
-    nothing is left, a replica gets an empty piece.
+    A piece has the per-replica size of a full batch, so on two replicas a last batch of 6 out of 8 becomes 4 and 2; a
+    replica for which nothing is left gets an empty piece.
 
-    >>> steps(batch=6, whole=8, replicas=2, local=2)
+    >>> cut_batch(size=6, full_size=8, replicas=2, local=2)
     [[(0, 4), (4, 6)]]
-    >>> steps(batch=4, whole=4, replicas=3, local=3)
+    >>> cut_batch(size=4, full_size=4, replicas=3, local=3)
     [[(0, 2), (2, 4), (4, 4)]]
     """
-    piece = max(1, -(-max(batch, whole) // replicas))
-    cuts = [(start, min(start + piece, batch)) for start in range(0, batch, piece)] or [(0, 0)]
-    cuts += [(batch, batch)] * (-len(cuts) % local)
+    piece = max(1, -(-max(size, full_size) // replicas))
+    cuts = [(start, min(start + piece, size)) for start in range(0, size, piece)] or [(0, 0)]
+    cuts += [(size, size)] * (-len(cuts) % local)
     return [cuts[index : index + local] for index in range(0, len(cuts), local)]
 
 
-def whole_batch(stage: Stage) -> int | None:
-    """The global batch size that a pipeline was given, where it ends in batches."""
-    # Stages that choose, repeat or mix batches, or call a function on them, leave their size alone.
+def global_batch_size(stage: Stage) -> int | None:
+    """Return the global batch size that a pipeline was given, or None if it does not end in batches."""
+    # Stages that select, repeat, shuffle or map batches do not change their size.
     while not isinstance(stage, (Batch, Rebatch)):
         if len(stage.inputs) != 1 or isinstance(stage, (Unbatch, Interleave)):
             return None
@@ -46,10 +46,10 @@ def whole_batch(stage: Stage) -> int | None:
 def autosharded(
     stage: Stage, policy: AutoShardPolicy, count: int, index: int, agree: Callable[[int], int] = lambda seed: seed
 ) -> Stage:
-    """What one worker reads: its part of the files, or else everything, of which it takes its part of each batch.
+    """Return what one worker reads: its part of the files, or else everything, to take its part of each batch.
 
     Args:
-        agree: makes one seed of those that the workers have for a shuffle without one.
+        agree: chooses one seed for all workers, given this worker's own, for a shuffle without a seed.
     """
     if policy is AutoShardPolicy.HINT:
         if count > 1 and not any(isinstance(one, Shard) and one.shards == SHARD_HINT for one in stage.walk()):
@@ -72,27 +72,27 @@ def autosharded(
             UserWarning,
             stacklevel=4,
         )
-    # Each worker must shuffle alike, or their parts would overlap.
-    return Divided(replaced(stage, lambda one: _alike(one, agree)))
+    # All workers must shuffle in the same order, or their parts would overlap.
+    return DividedBatches(replaced(stage, lambda one: _with_agreed_seed(one, agree)))
 
 
-def _alike(stage: Stage, agree: Callable[[int], int]) -> Stage:
+def _with_agreed_seed(stage: Stage, agree: Callable[[int], int]) -> Stage:
     if not isinstance(stage, Shuffle):
         return stage
-    return stage.alike(stage.seed if stage.seeded else agree(stage.seed))
+    return stage.reseeded(stage.seed if stage.seeded else agree(stage.seed))
 
 
 def replaced(stage: Stage, change: Callable[[Stage], Stage]) -> Stage:
-    """The same pipeline with some of its stages changed."""
+    """Return the same pipeline with some of its stages changed."""
     inputs = [replaced(one, change) for one in stage.inputs]
     same = all(new is old for new, old in zip(inputs, stage.inputs, strict=True))
     return change(stage if same else stage.over(*inputs))
 
 
 def _file_stages(stage: Stage) -> Iterator[Stage]:
-    """The stages whose elements are files to share out: readers, and names as the stage that opens files gets them."""
+    """Find the stages to divide among workers by file: readers, and the file names that reach the stage that opens them."""
     if isinstance(stage, Interleave) and _are_names(stage.inputs[0]):
-        yield stage.inputs[0]  # behind what chooses among the names, which is to choose among those of all workers
+        yield stage.inputs[0]  # after any stage that selects names, which must select from those of all workers
     elif isinstance(stage, (Reader, FileNames)):
         yield stage
     else:
@@ -101,7 +101,7 @@ def _file_stages(stage: Stage) -> Iterator[Stage]:
 
 
 def _are_names(stage: Stage) -> bool:
-    """Say whether elements are names of files, and not what was made of them further down."""
+    """Say whether elements are still file names, and not yet what was read from them."""
     stages = list(stage.walk())
     return not any(isinstance(one, Interleave) or not (one.inputs or isinstance(one, FileNames)) for one in stages)
 
@@ -115,7 +115,7 @@ def _by_file(stage: Stage, points: Sequence[Stage], change: Callable[[Stage], St
 def _files_of(stage: Stage, count: int, index: int, agree: Callable[[int], int]) -> Stage:
     if isinstance(stage, Reader):
         return stage.sharded(count, index)
-    return Shard(replaced(stage, lambda one: _alike(one, agree)), count, index)
+    return Shard(replaced(stage, lambda one: _with_agreed_seed(one, agree)), count, index)
 
 
 def _hinted(stage: Stage, count: int, index: int) -> Stage:

@@ -1,4 +1,4 @@
-"""Where elements come from: arrays, counting, functions, and other people's loaders."""
+"""Where elements come from: arrays, ranges, functions, and the loaders of other libraries."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
@@ -15,21 +15,21 @@ from refdist._core.replicas.specs import TensorSpec, common, is_dataset, spec_of
 _END: Any = object()
 
 
-def frozen(value: Any) -> np.ndarray[Any, Any]:
-    """A copy of a value as an array that nobody can change."""
+def read_only_copy(value: Any) -> np.ndarray[Any, Any]:
+    """Copy a value to an array that cannot be changed."""
     array = np.array(to_array(value), copy=True)
     array.setflags(write=False)
     return array
 
 
 def arrays_of(value: Any) -> Any:
-    """A nest of tuples and dicts with arrays as leaves; a list is one array, as datasets have it."""
+    """Make a nest of tuples and dicts with arrays as leaves; a list becomes one array, as in TensorFlow's datasets."""
     if isinstance(value, Mapping):
         return {key: arrays_of(part) for key, part in value.items()}
     if isinstance(value, tuple):
         parts = [arrays_of(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return frozen(value)
+    return read_only_copy(value)
 
 
 class TensorSlices(Stage):
@@ -67,8 +67,8 @@ class TensorSlices(Stage):
     def _take(self, block: Block) -> Any:
         index = slice_of(block)
         if self._single is not None:
-            return sealed(self._single[index])
-        return nest.map_structure(lambda array: sealed(array[index]), self._arrays)
+            return read_only(self._single[index])
+        return nest.map_structure(lambda array: read_only(array[index]), self._arrays)
 
 
 class Tensors(Stage):
@@ -95,7 +95,7 @@ class Tensors(Stage):
 
 
 class Range(Stage):
-    """Counts."""
+    """Counts, as Python's `range` does."""
 
     name = "RangeDataset"
 
@@ -119,15 +119,15 @@ class Range(Stage):
         start, step = self._numbers.start, self._numbers.step
         if isinstance(block, range):
             first, stride = start + step * block.start, step * block.step
-            return sealed(np.arange(first, first + stride * len(block), stride, dtype=self._dtype))
-        return sealed((start + step * block).astype(self._dtype))
+            return read_only(np.arange(first, first + stride * len(block), stride, dtype=self._dtype))
+        return read_only((start + step * block).astype(self._dtype))
 
 
 class Generated(Stage):
-    """What a function that returns an iterator delivers, converted and compared with what was promised."""
+    """What the iterator of a function delivers, converted to the promised spec and checked against it."""
 
     name = "FlatMapDataset"
-    repeatable = False  # whether it is known to deliver the same again
+    repeatable = False  # whether it certainly delivers the same data again
 
     def __init__(self, generator: Callable[..., Iterable[Any]], args: tuple[Any, ...], spec: Any) -> None:
         super().__init__()
@@ -138,13 +138,13 @@ class Generated(Stage):
         if self._promise is not None and not any(isinstance(leaf, DtypeSpec) for leaf in nest.flatten(self._promise)):
             return self._promise
         if self._guess is None:
-            self._guess = self._looked_at()
+            self._guess = self._guessed_spec()
         return self._guess
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         elements: Iterator[Any] | None = None
         if not self.repeatable:
-            iteration.live.append(True)
+            iteration.unrepeatable.append(True)
         for index in itertools.count():
             try:
                 around = DELIVERING.set(iteration)
@@ -163,7 +163,7 @@ class Generated(Stage):
             yield promised
 
     def converted(self, element: Any) -> Any:
-        """An element as the function delivers it; loaders have their own nests."""
+        """Return an element as the function delivers it; loaders override this, because their nests differ."""
         return element
 
     def cardinality(self) -> int:
@@ -179,8 +179,8 @@ class Generated(Stage):
         self._last = elements
         return elements
 
-    def _looked_at(self) -> Any:
-        """The spec of the first two elements; sizes in which they differ are unknown."""
+    def _guessed_spec(self) -> Any:
+        """The common spec of the first two elements; sizes in which they differ are unknown."""
         seen = [spec_of(element) for element in itertools.islice(self.each(Iteration()), 2)]
         if not seen:
             raise ValueError(
@@ -190,14 +190,14 @@ class Generated(Stage):
 
 
 class DtypeSpec(TensorSpec):
-    """What was promised of an element of which only the dtype is known."""
+    """The promise of an element of which only the dtype is known."""
 
     def is_compatible_with(self, other: Any) -> bool:
         return bool(self.dtype == other.dtype)
 
 
 class Loader(Generated):
-    """Batches that another library delivers: anything that can be iterated over again and again."""
+    """Batches that another library delivers: anything that can be iterated over repeatedly."""
 
     name = "LoaderDataset"
 
@@ -217,7 +217,7 @@ class Loader(Generated):
                 f"The data are a {type(loader).__name__}; expected a tf.data.Dataset, or something that can be iterated over, "
                 f"such as a list of batches. Make a dataset with tf.data.Dataset.from_tensor_slices()."
             )
-        super().__init__(_again(loader), (), None)
+        super().__init__(_iterable_factory(loader), (), None)
         self.repeatable = isinstance(loader, (list, tuple))
         self._length = len(loader) if isinstance(loader, Sized) else UNKNOWN_CARDINALITY
 
@@ -228,12 +228,12 @@ class Loader(Generated):
         return self._length
 
 
-def _again(loader: Any) -> Callable[[], Iterable[Any]]:
+def _iterable_factory(loader: Any) -> Callable[[], Iterable[Any]]:
     return (lambda: loader) if hasattr(loader, "__iter__") else loader
 
 
 def element_of(value: Any) -> Any:
-    """One element as a nest of arrays of its own; tuples and dicts are nests, lists are arrays."""
+    """Return one element as a nest of arrays that nothing else can change; tuples and dicts are nests, lists are arrays."""
     if isinstance(value, Mapping):
         return {key: element_of(part) for key, part in value.items()}
     if isinstance(value, tuple):
@@ -242,12 +242,12 @@ def element_of(value: Any) -> Any:
     if is_dataset(value):
         return value
     array = value if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU" else to_array(value)
-    # A buffer that is filled again for the next element must not change this one.
-    return sealed(array.copy()) if array.flags.writeable else array
+    # A buffer that is reused for the next element must not change this one.
+    return read_only(array.copy()) if array.flags.writeable else array
 
 
 def _loaded(value: Any) -> Any:
-    """A batch of another library: there a list of arrays is a nest, not one array."""
+    """Convert a batch of another library, where a list of arrays is a nest, not one array."""
     if isinstance(value, Mapping):
         return {key: _loaded(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)) and any(
@@ -259,33 +259,33 @@ def _loaded(value: Any) -> Any:
 
 
 def slice_of(block: Block) -> Any:
-    """A block as something that indexes an array: a slice, which costs nothing, where the block is a range."""
+    """Return an index for an array: for a range a slice, which copies nothing."""
     if not isinstance(block, range):
         return block
     stop = block.stop if block.stop >= 0 else None
     return slice(block.start, stop, block.step)
 
 
-def sealed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The same array, closed for changes."""
+def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the same array, made read-only."""
     array.setflags(write=False)
     return array
 
 
 def _promised(element: Any, spec: Any, index: int) -> Any:
-    """An element in the promised dtypes, or an error that says which one breaks the promise."""
+    """Return an element in the promised dtypes, or raise an error that says which one breaks the promise."""
     try:
         arrays = element_of(_typed(element, spec))
         nest.assert_same_structure(spec, arrays)
         fits = all(s.is_compatible_with(a) for s, a in zip(nest.flatten(spec), nest.flatten(arrays), strict=True))
     except (ValueError, TypeError) as error:
-        raise _broken(element, spec, index) from error
+        raise _broken_promise(element, spec, index) from error
     if not fits:
-        raise _broken(element, spec, index)
+        raise _broken_promise(element, spec, index)
     return arrays
 
 
-def _broken(element: Any, spec: Any, index: int) -> TypeError:
+def _broken_promise(element: Any, spec: Any, index: int) -> TypeError:
     found = spec_of(element_of(element))
     return TypeError(
         f"Element {index} of the generator is {found}; expected {spec}, as promised. Correct the generator or its "
@@ -294,11 +294,11 @@ def _broken(element: Any, spec: Any, index: int) -> TypeError:
 
 
 def _typed(element: Any, spec: Any) -> Any:
-    """The parts of an element as arrays of the promised dtypes: an empty list has none of its own."""
+    """Give the parts of an element the promised dtypes, because an empty list has none of its own."""
     if isinstance(spec, Mapping) and isinstance(element, Mapping):
         return {key: _typed(part, spec.get(key)) for key, part in element.items()}
     if isinstance(spec, tuple) and isinstance(element, tuple) and len(spec) == len(element):
-        parts = [_typed(part, own) for part, own in zip(element, spec, strict=True)]
+        parts = [_typed(part, promised) for part, promised in zip(element, spec, strict=True)]
         return type(element)(*parts) if hasattr(element, "_fields") else tuple(parts)
     if not isinstance(spec, TensorSpec):
         return element
@@ -307,6 +307,6 @@ def _typed(element: Any, spec: Any) -> Any:
 
 
 class FileNames(TensorSlices):
-    """Names of files; several workers share them out."""
+    """Names of files, which can be divided among workers."""
 
     name = "ListFilesDataset"

@@ -1,4 +1,4 @@
-"""What every stage of a dataset offers to the stage after it, and what one iteration keeps."""
+"""What every stage of a pipeline offers to the stage after it, and what the stages share during one pass."""
 
 import contextvars
 import dataclasses
@@ -13,102 +13,105 @@ from refdist._core.input.rows import Block, Rows, skipped
 
 INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
-# How much is taken at once when elements are wanted one by one.
+# How many rows are taken at once when elements are wanted one by one.
 _BLOCK = 4096  # rows
 _BLOCK_BYTES = 1 << 22
 
 
-class Mixing(Protocol):
-    """What a shuffle stage tells an iteration."""
+class ShuffleStage(Protocol):
+    """What a pass needs to know of a shuffle."""
 
     seed: int
     seeded: bool
     reshuffle: bool
 
-    def fresh(self) -> int:
-        """The number of a new pass."""
+    def new_pass_number(self) -> int:
+        """Number a new pass."""
         ...
 
-    def known(self, number: int) -> None:
-        """Note that there was a pass of this number, perhaps in a program that has ended."""
+    def note_pass_number(self, number: int) -> None:
+        """Note that a pass has this number; it may have started in a program that has ended."""
         ...
 
 
 @dataclasses.dataclass
-class Draws:
-    """From which numbers one shuffle draws in one pass: its seed, the number of the pass, and the turn in it."""
+class ShuffleSeed:
+    """What determines the order of one shuffle in one pass."""
 
     seed: int
-    number: int
-    turn: int = 0
+    pass_number: int
+    repetition: int = 0  # how often the shuffle has started over in this pass, as under repeat()
 
 
 class Iteration:
-    """One pass over a dataset: what its shuffles draw from, and how far it has come."""
+    """What the stages share during one pass over a pipeline: the seeds of shuffles, and how far the pass has come."""
 
     def __init__(self, peeking: bool = False) -> None:
-        self.peeking = peeking  # whether this pass only looks, and must leave the numbering of the shuffles alone
-        self.consumed = 0  # elements that the anchor has delivered
+        self.peeking = peeking  # whether this pass only looks at the first elements, and must not use up a pass number
+        self.consumed = 0  # how many elements the anchor has delivered
         self.anchor: Stage | None = None  # the stage whose elements are counted
-        self.number: int | None = None  # which dataset made during another pass this is a pass over
-        self._inner = 0
-        self._draws: dict[int, Draws] = {}
-        self.unseeded: list[bool] = []  # filled when a shuffle draws numbers that no position can hold
-        self.reshuffled: list[bool] = []  # filled when such a shuffle has a seed, but mixes anew for every loop
-        self.live: list[bool] = []  # filled when a function of the user delivers data, which it may not do again
+        self.inner_number: int | None = None  # for a dataset made during another pass: its number in that pass
+        self._inner_count = 0
+        self._seeds: dict[int, ShuffleSeed] = {}
+        self.unseeded: list[bool] = []  # filled when a shuffle has no seed that a position could record
+        self.reshuffled: list[bool] = []  # filled when such a shuffle has a seed, but another order in every loop
+        self.unrepeatable: list[
+            bool
+        ] = []  # filled when data come from a user's function that may not deliver them again
 
     def inner(self) -> "Iteration":
-        """The pass over a dataset that was made during this one."""
+        """Begin a pass over a dataset that was made during this one."""
         made = Iteration(self.peeking)
-        made.unseeded, made.reshuffled, made.live = self.unseeded, self.reshuffled, self.live
-        # Numbered within this pass, and not by the dataset itself, so that the same position finds the same order again.
-        made.number = self._inner
-        self._inner += 1
+        made.unseeded, made.reshuffled, made.unrepeatable = self.unseeded, self.reshuffled, self.unrepeatable
+        # Numbered within this pass, not by the dataset itself, so that the same position yields the same order again.
+        made.inner_number = self._inner_count
+        self._inner_count += 1
         return made
 
     def count(self, stage: "Stage", elements: int) -> None:
-        """Note that a stage has delivered elements, if it is the one that counts."""
+        """Count the elements that a stage has delivered, if it is the anchor."""
         if stage is self.anchor:
             self.consumed += elements
 
-    def enter(self, shuffle: Mixing, known: Sequence[int] | None) -> Draws:
-        """Start a shuffle: as a pass that is continued did, or anew."""
-        if known is not None:
-            draws = Draws(*known)
-            shuffle.known(draws.number)
+    def start_shuffle(self, shuffle: ShuffleStage, resumed: Sequence[int] | None) -> ShuffleSeed:
+        """Choose the seed of a shuffle: that of the pass which is resumed, or a new one."""
+        if resumed is not None:
+            chosen = ShuffleSeed(*resumed)
+            shuffle.note_pass_number(chosen.pass_number)
         elif not shuffle.reshuffle or self.peeking:
-            draws = Draws(shuffle.seed, 0)
+            chosen = ShuffleSeed(shuffle.seed, 0)
         else:
-            draws = Draws(shuffle.seed, shuffle.fresh() if self.number is None else self.number)
-        self._draws[id(shuffle)] = draws
-        return draws
+            number = shuffle.new_pass_number() if self.inner_number is None else self.inner_number
+            chosen = ShuffleSeed(shuffle.seed, number)
+        self._seeds[id(shuffle)] = chosen
+        return chosen
 
-    def draws(self, shuffle: Mixing) -> list[int] | None:
-        """What a shuffle draws from in this pass, if it does."""
-        found = self._draws.get(id(shuffle))
-        return None if found is None else [found.seed, found.number]
+    def seed_of(self, shuffle: ShuffleStage) -> list[int] | None:
+        """The seed and pass number of a shuffle, if it has started in this pass."""
+        found = self._seeds.get(id(shuffle))
+        return None if found is None else [found.seed, found.pass_number]
 
-    def generator(self, shuffle: Mixing) -> "np.random.Generator":
-        """The random numbers for the next time that a shuffle mixes its elements."""
-        draws = self._draws.get(id(shuffle))
-        if draws is None:
-            draws = self.enter(shuffle, None)
+    def generator(self, shuffle: ShuffleStage) -> "np.random.Generator":
+        """Make the random numbers for the next time that a shuffle starts over."""
+        chosen = self._seeds.get(id(shuffle))
+        if chosen is None:
+            chosen = self.start_shuffle(shuffle, None)
             if not shuffle.seeded:
                 self.unseeded.append(True)
-        numbers = np.random.default_rng([draws.seed, draws.number, draws.turn])
-        draws.turn += shuffle.reshuffle
+        numbers = np.random.default_rng([chosen.seed, chosen.pass_number, chosen.repetition])
+        chosen.repetition += shuffle.reshuffle
         return numbers
 
 
-# The pass in which a function of the user delivers data, while it does: loops of its own are none that a position knows.
+# The pass for which a user's function is delivering data right now: no position records the loops inside that function.
 DELIVERING: contextvars.ContextVar[Iteration | None] = contextvars.ContextVar("delivering", default=None)
 
 
 class Stage:
-    """One step of a pipeline over nests of numpy arrays."""
+    """One stage of a pipeline over nests of numpy arrays."""
 
     name = "Dataset"
-    share = ""  # which part of the data this stage takes, where it takes a part: a position holds for that part alone
+    share = ""  # which part of the data this stage takes, if not all; a position holds for that part only
     one_to_one = False  # whether each element comes from one element of the input, in order
 
     def __init__(self, *inputs: "Stage") -> None:
@@ -124,51 +127,51 @@ class Stage:
         return _one_by_one(rows) if rows is not None else self.each(iteration)
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        """Deliver the elements one by one, where they cannot be seen as rows."""
+        """Deliver the elements one by one, if they cannot be seen as rows."""
         return self.inputs[0].elements(iteration)
 
     def rows(self, iteration: Iteration) -> Rows | None:
-        """The elements as rows of arrays, where they can be seen so."""
+        """The elements as rows of arrays, or None if they cannot be seen that way."""
         return None
 
     def cardinality(self) -> int:
-        """How many elements there are; -1 without end, -2 unknown."""
+        """Count the elements: -1 if they are infinite, -2 if unknown."""
         return self.inputs[0].cardinality()
 
     def is_empty(self) -> bool:
-        """Say whether there is certainly no element: known without a call of the user's functions."""
+        """Say whether there is certainly no element, without calling the user's functions."""
         return bool(self.inputs) and all(one.is_empty() for one in self.inputs)
 
-    def require_sense(self) -> None:
-        """Raise what the first element would raise, where there will be none."""
+    def require_valid(self) -> None:
+        """Raise what the first element would raise, for a pipeline that has no elements."""
         self.spec()
 
     def over(self, *inputs: "Stage") -> "Stage":
-        """The same step over other inputs."""
+        """Return the same stage over other inputs."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.inputs = inputs
         return copy
 
     def anchor(self) -> "Stage":
-        """The stage that is counted to save a position."""
+        """The stage whose elements are counted to save a position."""
         return self.inputs[0].anchor() if self.one_to_one else self
 
     def resumed(self, consumed: int) -> "Stage":
-        """The rest of the elements, after so many of the anchor's."""
+        """Return what is left after the anchor has delivered so many elements."""
         if self.one_to_one:
             return self.over(self.inputs[0].resumed(consumed))
         return Skip(self, consumed) if consumed else self
 
     def walk(self) -> Iterator["Stage"]:
-        """This stage and all before it, the nearest first."""
+        """Deliver this stage and all stages before it, the nearest first."""
         yield self
         for stage in self.inputs:
             yield from stage.walk()
 
 
 class Skip(Stage):
-    """Leaves out the first elements; a count below 0 leaves out all."""
+    """Skips the first elements; a count below 0 skips all."""
 
     name = "SkipDataset"
 
@@ -211,7 +214,7 @@ def _one_by_one(rows: Rows) -> Iterator[Any]:
 
 
 def split(batch: Any, block: Block) -> Iterator[Any]:
-    """The rows of a batch."""
+    """Deliver the rows of a batch."""
     leaves, shape = optree.tree_flatten(batch, none_is_leaf=True)
     if len(leaves) == 1 and leaves[0] is batch:
         yield from (row_of(batch, index) for index in range(len(block)))
@@ -221,6 +224,6 @@ def split(batch: Any, block: Block) -> Iterator[Any]:
 
 
 def row_of(leaf: Any, index: int) -> Any:
-    """One row of an array; text stays as it is, where numpy would give it a length."""
+    """Return one row of an array; byte strings stay objects, because numpy would give them a fixed length."""
     row = leaf[index]
     return np.array(row, dtype=object) if isinstance(row, bytes) else row

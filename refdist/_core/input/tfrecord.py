@@ -33,7 +33,7 @@ class TFRecordWriter:
     def __init__(self, path: str, options: "TFRecordOptions | str | None" = None) -> None:
         chosen = options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
         self._file: Any = gzip.open(path, "wb") if chosen.compression_type == "GZIP" else open(path, "wb")  # noqa: SIM115
-        self._squeeze = zlib.compressobj() if chosen.compression_type == "ZLIB" else None
+        self._compressor = zlib.compressobj() if chosen.compression_type == "ZLIB" else None
 
     def write(self, record: bytes) -> None:
         """Append one record."""
@@ -43,21 +43,21 @@ class TFRecordWriter:
             )
         data = bytes(record)
         length = struct.pack("<Q", len(data))
-        self._put(length + _checksum(length) + data + _checksum(data))
+        self._write(length + _checksum(length) + data + _checksum(data))
 
     def flush(self) -> None:
-        """Hand what was written to the system."""
+        """Pass what was written on to the operating system."""
         self._file.flush()
 
     def close(self) -> None:
         """Finish the file; a second call does nothing."""
         if not self._file.closed:
-            if self._squeeze is not None:
-                self._file.write(self._squeeze.flush())
+            if self._compressor is not None:
+                self._file.write(self._compressor.flush())
             self._file.close()
 
-    def _put(self, data: bytes) -> None:
-        self._file.write(data if self._squeeze is None else self._squeeze.compress(data))
+    def _write(self, data: bytes) -> None:
+        self._file.write(data if self._compressor is None else self._compressor.compress(data))
 
     def __enter__(self) -> "TFRecordWriter":
         return self
@@ -71,7 +71,7 @@ def _checksum(data: bytes) -> bytes:
 
 
 def masked_checksum(data: bytes) -> int:
-    """The CRC-32C of some bytes, rotated and shifted so that checksums of checksums stay sound.
+    """The CRC-32C of some bytes, rotated and offset, so that a checksum of data that contain checksums stays reliable.
 
     >>> hex(masked_checksum(b"abc"))
     '0x21f1576e'

@@ -1,4 +1,4 @@
-"""The stages that choose elements, repeat them, or change their order."""
+"""The stages that select elements, repeat them, or change their order."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from refdist._core.replicas.specs import TensorSpec, common
 
 
 class Repeat(Stage):
-    """Starts again at the end."""
+    """Starts over at the end."""
 
     name = "RepeatDataset"
 
@@ -49,7 +49,7 @@ class Repeat(Stage):
 
 
 class Shuffle(Stage):
-    """Mixes elements within a buffer, by a seed."""
+    """Shuffles elements within a buffer, from a seed."""
 
     name = "ShuffleDataset"
 
@@ -60,21 +60,21 @@ class Shuffle(Stage):
         self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed) % 2**63
         self._passes = 0
 
-    def fresh(self) -> int:
-        """The number of a new pass."""
+    def new_pass_number(self) -> int:
+        """Number a new pass."""
         self._passes += 1
         return self._passes - 1
 
-    def known(self, number: int) -> None:
-        """Note that there was a pass of this number: a new one is a later one, and one that other loops are in is theirs."""
+    def note_pass_number(self, number: int) -> None:
+        """Note that a pass has this number, so that new passes get later ones."""
         self._passes = max(self._passes, number + 1)
 
-    def alike(self, seed: int) -> "Shuffle":
-        """The same shuffle with another seed, before its first pass."""
-        own = self.over(*self.inputs)
-        assert isinstance(own, Shuffle)
-        own.seed, own._passes = seed, 0
-        return own
+    def reseeded(self, seed: int) -> "Shuffle":
+        """Return the same shuffle with another seed, before its first pass."""
+        copy = self.over(*self.inputs)
+        assert isinstance(copy, Shuffle)
+        copy.seed, copy._passes = seed, 0
+        return copy
 
     def rows(self, iteration: Iteration) -> Rows | None:
         rows = self.inputs[0].rows(iteration)
@@ -119,8 +119,8 @@ class Shard(Stage):
         return len(range(self.index, total, self.shards)) if total >= 0 else total
 
 
-class Divided(Stage):
-    """Says that all workers read the same batches, and each takes its part of every one; the elements are the same."""
+class DividedBatches(Stage):
+    """Marks that all workers read the same batches, and each takes its part of every batch; the elements are unchanged."""
 
     name = "ShardDataset"
     one_to_one = True
@@ -163,7 +163,7 @@ class Take(Stage):
 
 
 class Zip(Stage):
-    """Puts the elements of several datasets side by side, as long as all have some."""
+    """Puts the elements of several datasets side by side, until one of them ends."""
 
     name = "ZipDataset"
 
@@ -213,7 +213,7 @@ class Concatenate(Stage):
 class Enumerate(Stage):
     """Numbers the elements."""
 
-    name = "ZipDataset"  # printed as what it stands for: a range beside the elements
+    name = "ZipDataset"  # what TensorFlow prints: a range zipped with the elements
 
     def __init__(self, stage: Stage, start: int) -> None:
         super().__init__(stage)
@@ -228,7 +228,7 @@ class Enumerate(Stage):
 
 
 class Prefetch(Stage):
-    """Says how many elements may be made before they are wanted; the elements are the same."""
+    """Tells how many elements may be made before they are wanted; the elements are unchanged."""
 
     name = "PrefetchDataset"
     one_to_one = True
@@ -242,20 +242,20 @@ class Prefetch(Stage):
 
 
 class Cache(Stage):
-    """Keeps the elements of the first complete pass, and what its shuffles drew from."""
+    """Keeps the elements of the first complete pass, and the seeds of its shuffles."""
 
     name = "CacheDataset"
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
-        self._kept: tuple[list[Any], list[list[int] | None]] | None = None  # set at once, or not at all
+        self._kept: tuple[list[Any], list[list[int] | None]] | None = None  # both, or neither
 
     def over(self, *inputs: Stage) -> Stage:
-        return Cache(*inputs)  # of other data there is nothing to keep
+        return Cache(*inputs)  # what was kept does not hold for other inputs
 
     @property
-    def draws(self) -> list[list[int] | None]:
-        """What the shuffles of the kept elements drew from."""
+    def shuffle_seeds(self) -> list[list[int] | None]:
+        """The seeds of the shuffles before this stage, in the pass whose elements were kept."""
         return [] if self._kept is None else self._kept[1]
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
@@ -267,7 +267,7 @@ class Cache(Stage):
             seen.append(element)
             yield element
         if self._kept is None and not iteration.peeking:
-            self._kept = seen, [iteration.draws(one) for one in self.walk() if isinstance(one, Shuffle)]
+            self._kept = seen, [iteration.seed_of(one) for one in self.walk() if isinstance(one, Shuffle)]
 
 
 class WithOptions(Stage):

@@ -1,4 +1,4 @@
-"""Elements that are datasets themselves: windows of elements that follow each other."""
+"""Elements that are datasets themselves: windows of consecutive elements."""
 
 import collections
 import itertools
@@ -11,7 +11,7 @@ from refdist._core.replicas.specs import DatasetSpec
 
 
 class Window(Stage):
-    """Makes datasets of some elements each: one for each part of the nest that an element is."""
+    """Makes datasets of a few elements each: one for each leaf of an element."""
 
     name = "WindowDataset"
 
@@ -33,7 +33,9 @@ class Window(Stage):
             if not held or (self._drop_remainder and len(held) < self._span):
                 return
             yield self._made(held[:: self._stride])
-            collections.deque(itertools.islice(elements, max(0, self._shift - len(held))), maxlen=0)  # between windows
+            collections.deque(
+                itertools.islice(elements, max(0, self._shift - len(held))), maxlen=0
+            )  # skip what lies between windows
             held = held[self._shift :]
 
     def cardinality(self) -> int:
@@ -44,15 +46,15 @@ class Window(Stage):
 
     def _made(self, window: Sequence[Any]) -> Any:
         parts = zip(*map(nest.flatten, window), strict=True)
-        made = [self._of(Held(part, lambda i=index: self._part(i))) for index, part in enumerate(parts)]
+        made = [self._of(InMemoryElements(part, lambda i=index: self._part(i))) for index, part in enumerate(parts)]
         return nest.pack_sequence_as(window[0], made)
 
     def _part(self, index: int) -> Any:
         return nest.flatten(self.inputs[0].spec())[index]
 
 
-class Held(Stage):
-    """Elements that lie ready."""
+class InMemoryElements(Stage):
+    """Elements that are held in memory."""
 
     name = "VariantDataset"
 
@@ -61,7 +63,7 @@ class Held(Stage):
         self._elements, self._spec = elements, spec
 
     def spec(self) -> Any:
-        return self._spec()  # asked for when it is wanted, because it may cost a look at the data
+        return self._spec()  # computed only on demand, because it may have to read data
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         return iter(self._elements)

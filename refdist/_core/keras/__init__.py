@@ -1,7 +1,7 @@
-"""Keras 3 on its JAX backend, so hooked that its models train on the replicas of a strategy.
+"""Keras 3 on its JAX backend, with hooks that make its models train on the replicas of a strategy.
 
-The hooks are in Keras's own places: a variable is held by a `tf.Variable`, a model remembers the strategy that was current when
-it was made, a step of its trainer is one `strategy.run`, and an optimizer sums its gradients over the replicas first.
+The hooks: a `tf.Variable` holds each variable of Keras, a model remembers the strategy that was current when it was made, a
+step of its trainer is one `strategy.run`, and an optimizer first sums its gradients over the replicas.
 """
 
 import functools

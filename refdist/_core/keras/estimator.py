@@ -1,4 +1,4 @@
-"""What an Estimator is told of how it distributes its work."""
+"""The configuration of how an Estimator distributes its work."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ from refdist._core.strategies.strategy import StrategyBase
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
-    """Keeps the strategies with which an Estimator trains and evaluates."""
+    """Holds the strategies with which an Estimator trains and evaluates."""
 
     train_distribute: StrategyBase | None = None
     eval_distribute: StrategyBase | None = None

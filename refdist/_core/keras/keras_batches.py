@@ -23,13 +23,13 @@ class DatasetAdapter(_adapter.DataAdapter):
         self._dataset = dataset
 
     def get_jax_iterator(self) -> Iterator[Any]:
-        """The batches, as arrays of numpy in a tuple of inputs, targets and weights."""
+        """Deliver the batches as tuples of inputs, targets and weights, in numpy arrays."""
         for batch in self._dataset.as_numpy_iterator():
             yield batch if isinstance(batch, tuple) else (batch,)
 
     @property
     def num_batches(self) -> int | None:
-        """How many batches there are, where that is known."""
+        """How many batches there are, if that is known."""
         number = int(self._dataset.cardinality())
         return number if number >= 0 else None
 
@@ -37,7 +37,7 @@ class DatasetAdapter(_adapter.DataAdapter):
 
 
 def adapt(given: dict[str, Any]) -> None:
-    """Put what Keras takes into the place of each dataset among the arguments of a trainer's method."""
+    """Replace each dataset among the arguments of a trainer's method by an adapter that Keras accepts."""
     for name in ("x", "validation_data"):
         data = given.get(name)
         if isinstance(data, DistributedDataset):
@@ -57,9 +57,9 @@ def adapt(given: dict[str, Any]) -> None:
 
 
 def cut(strategy: StrategyBase, data: Any) -> tuple[Any, Any]:
-    """Cut a nest of arrays into pieces, and say which share of the rows each replica has; shares that are equal are one number.
+    """Cut a nest of arrays into pieces, and return them with each replica's share of the rows; equal shares become one number.
 
-    A replica for which no row is left gets the first one, and a share of 0, so that it can come along.
+    A replica for which no row is left gets the first row and a share of 0, so that it can take part in the step.
     """
     plan = strategy.extended.plan
     size, count = _size(data), plan.replicas
@@ -80,7 +80,7 @@ def cut(strategy: StrategyBase, data: Any) -> tuple[Any, Any]:
 
 
 def joined(strategy: StrategyBase, outputs: Any, shares: Any) -> Any:
-    """Put the rows that the replicas have made into one array each, without those of replicas that only came along."""
+    """Join the rows of all replicas into one array for each output, without replicas that have a share of 0."""
     if strategy.num_replicas_in_sync == 1:
         return nest.map_structure(np.asarray, outputs)
     counted = [share > 0 for share in shares.values] if isinstance(shares, PerReplica) else None

@@ -1,4 +1,4 @@
-"""What Keras knows of the code around it, kept apart for each replica."""
+"""The scopes that Keras is in, kept separately for each replica."""
 
 import contextvars
 import importlib
@@ -8,11 +8,10 @@ from typing import Any
 _ATTRIBUTES: contextvars.ContextVar[dict[Any, Any] | None] = contextvars.ContextVar("keras_attributes", default=None)
 
 
-class _Local:
-    """An object whose attributes are seen where they were set, and in what was begun from there.
+class _ContextLocal:
+    """An object whose attributes are seen in the context in which they were set, and in copies of it.
 
-    Keras keeps the scopes that it is in for each thread. Replicas share a thread, and pause in the middle of a layer; each is a
-    context of its own.
+    Keras keeps its scopes per thread. Replicas share a thread and pause in the middle of a layer, but each has its own context.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -26,7 +25,7 @@ class _Local:
 
 
 def install() -> None:
-    """Let Keras keep its scopes for each context."""
+    """Make Keras keep its scopes per context."""
     module: Any = importlib.import_module("keras.src.backend.common.global_state")
-    module.GLOBAL_STATE_TRACKER = _Local()
-    module.threading = types.SimpleNamespace(local=_Local)  # clear_session() makes new ones
+    module.GLOBAL_STATE_TRACKER = _ContextLocal()
+    module.threading = types.SimpleNamespace(local=_ContextLocal)  # which clear_session() calls

@@ -1,4 +1,4 @@
-"""The steps of a trainer: a global batch is cut into pieces, and each replica takes a step of Keras on its own."""
+"""The steps of a trainer: a global batch is cut into pieces, and each replica takes a step of Keras on its own piece."""
 
 import contextlib
 import contextvars
@@ -26,10 +26,10 @@ _core: Any = importlib.import_module("keras.src.backend.jax.core")
 
 @dataclasses.dataclass
 class Step:
-    """A step that a replica is in the middle of."""
+    """The step that a replica is taking."""
 
     share: float  # how much of the global batch the replica has
-    gradients: list[Any] | None = None  # where an optimizer leaves them, if it is to be applied after the step
+    gradients: list[Any] | None = None  # where the optimizer leaves them, if it is to be applied after the step
 
 
 STEP: contextvars.ContextVar[Step | None] = contextvars.ContextVar("step", default=None)
@@ -37,7 +37,7 @@ STEP: contextvars.ContextVar[Step | None] = contextvars.ContextVar("step", defau
 
 @contextlib.contextmanager
 def entered(step: Step | None) -> Generator[None]:
-    """Be in a step; with None, out of it."""
+    """Set the current step for a block; None means no step."""
     token = STEP.set(step)
     try:
         yield
@@ -48,20 +48,23 @@ def entered(step: Step | None) -> Generator[None]:
 class Steps:
     """Takes steps of one kind with a model, each as one run on the replicas of its strategy.
 
-    Where all replicas have equally many rows, the step is one program over all of them. Else each has a program of its own, and
-    the optimizer one more; but a step that the user has written, which may need its new weights at once, is taken in Python.
+    If all replicas have the same number of rows, the step is one program over all of them. Otherwise each replica has its own
+    program, and the optimizer another one; but a training step that the user has written, which may need the new weights at
+    once, is taken in Python.
     """
 
-    def __init__(self, model: Any, kind: str, *, own: bool) -> None:
+    def __init__(self, model: Any, kind: str, *, custom: bool) -> None:
         self._model, self._kind = model, kind
         self._compiles = model.jit_compile and not model.run_eagerly
-        self._even: Callable[..., Any] = function(self._taken, trace_once=True) if self._compiles else self._taken
-        apart = self._compiles and not (own and kind == "train")
-        self._uneven = functools.partial(self._taken, replica_step=self._compiled_step if apart else self._replica_step)
-        self._programs: dict[Any, Any] = {}  # by share, and that of the optimizer
+        self._even: Callable[..., Any] = function(self._run_step, trace_once=True) if self._compiles else self._run_step
+        apart = self._compiles and not (custom and kind == "train")
+        self._uneven = functools.partial(
+            self._run_step, replica_step=self._compiled_step if apart else self._replica_step
+        )
+        self._programs: dict[Any, Any] = {}  # by share; that of the optimizer by name
 
     def __call__(self, state: Any, iterator: Iterator[Any]) -> tuple[Any, Any]:
-        """Take as many steps as one execution has; the state is passed_through back as it is, because the variables have it."""
+        """Take as many steps as one execution has; the state is returned unchanged, because the variables hold it."""
         strategy, outputs = self._model.distribute_strategy, list[Any]()
         for _, data in zip(range(self._model.steps_per_execution), iterator, strict=False):
             pieces, shares = cut(strategy, data)
@@ -73,7 +76,7 @@ class Steps:
             return outputs[-1], state
         return nest.transpose(outputs, np.concatenate, AssertionError), state
 
-    def _taken(self, pieces: Any, shares: Any, replica_step: Callable[..., Any] | None = None) -> Any:
+    def _run_step(self, pieces: Any, shares: Any, replica_step: Callable[..., Any] | None = None) -> Any:
         strategy = self._model.distribute_strategy
         outputs = strategy.run(replica_step or self._replica_step, args=(pieces, shares))
         if self._kind == "predict":
@@ -84,14 +87,14 @@ class Steps:
     def _replica_step(self, data: Any, share: float) -> Any:
         groups = self._variables()
         old = _values(groups)
-        outputs, new = self._stepped(Step(share), old, nest.map_structure(_tensor, data))
+        outputs, new = self._keras_step(Step(share), old, nest.map_structure(_tensor, data))
         write(groups, old, new, share)
         return outputs
 
     def _compiled_step(self, data: Any, share: float) -> Any:
         def step(old: Any, data: Any) -> Any:
             gradients: list[Any] = []
-            outputs, new = self._stepped(Step(share, gradients), old, data)
+            outputs, new = self._keras_step(Step(share, gradients), old, data)
             pairs = [zip(*pair, strict=True) for pair in zip(new, old, strict=True)]
             return outputs, [[None if value is was else value for value, was in pair] for pair in pairs], gradients
 
@@ -104,16 +107,16 @@ class Steps:
         if gradients:
             replica = context.get_replica_context()
             assert replica is not None
-            replica.merge_call(self._apply, args=(_weighed(gradients[0], share),))
+            replica.merge_call(self._apply, args=(_weighted(gradients[0], share),))
         return outputs
 
-    def _stepped(self, step: Step, old: Any, data: Any) -> Any:
+    def _keras_step(self, step: Step, old: Any, data: Any) -> Any:
         with entered(step):
             outputs, new = getattr(self._model, f"{self._kind}_step")(old, data)
         return outputs, (old[0], new) if self._kind == "predict" else new
 
     def _apply(self, strategy: StrategyBase, gradients: list[Any]) -> None:
-        """Let the optimizer change the weights once, for all replicas."""
+        """Apply the optimizer once, for all replicas."""
         groups = self._variables()
         pairs = list(zip(gradients, map(held, groups["trainable"]), strict=True))
         totals = [tensor(select(total, 0)) for total in strategy.extended.batch_reduce_to("SUM", pairs)]
@@ -125,7 +128,7 @@ class Steps:
             variable.assign(value)
 
     def _variables(self) -> dict[str, list[Any]]:
-        """The variables of the model, in the order in which the steps of Keras take their values."""
+        """The variables of the model, in the order in which Keras's steps take their values."""
         model = self._model
         groups = {"trainable": model.trainable_variables, "non_trainable": model.non_trainable_variables}
         if self._kind == "train":
@@ -143,25 +146,25 @@ def _tensor(leaf: Any) -> Any:
     return None if leaf is None else tensor(leaf)
 
 
-def _weighed(tensors: Sequence[Any], share: float) -> list[Any]:
-    """What a replica adds to a sum: nothing, whatever it has computed, if it has no share."""
+def _weighted(tensors: Sequence[Any], share: float) -> list[Any]:
+    """Return what a replica adds to a sum: zeros, whatever it has computed, if it has no share."""
     return [_core.jnp.zeros_like(one) for one in tensors] if share == 0 else list(tensors)
 
 
 def summed(tensors: Sequence[Any], share: float) -> list[Any]:
-    """Add up what all replicas have, without those that have no share."""
+    """Sum tensors over all replicas, except those that have no share."""
     replica = context.get_replica_context()
     assert replica is not None
-    return [tensor(one) for one in replica.all_reduce("SUM", _weighed(tensors, share))] if tensors else []
+    return [tensor(one) for one in replica.all_reduce("SUM", _weighted(tensors, share))] if tensors else []
 
 
 def write(groups: dict[str, list[Any]], old: Sequence[Any], new: Sequence[Any], share: float) -> None:
-    """Give the variables the values that a step has made of them; where the replicas differ, they become one value."""
+    """Write the new values of a step to the variables; values that differ between replicas are combined into one."""
     replica = context.get_replica_context()
     assert replica is not None
     alone = replica.num_replicas_in_sync == 1
     equal: list[tuple[Variable, Any]] = []
-    parts: list[tuple[Variable, Any, Any]] = []  # with what is added to the sum of all parts
+    parts: list[tuple[Variable, Any, Any]] = []  # the last: what is added to the sum of all parts
     for name, before, after in zip(groups, old, new, strict=True):
         for one, was, value in zip(groups[name], before, after, strict=True):
             variable = held(one)

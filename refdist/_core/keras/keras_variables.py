@@ -1,4 +1,4 @@
-"""The variables of Keras: each is held by a `tf.Variable`, which is what the scope around its creation makes of one."""
+"""The variables of Keras: each is held by a `tf.Variable`, whose kind depends on the scope in which it is created."""
 
 import importlib
 import sys
@@ -17,7 +17,7 @@ _symbolic: Any = importlib.import_module("keras.src.backend.common.symbolic_scop
 
 
 def install() -> None:
-    """Let Keras keep the values of its variables in ours."""
+    """Make Keras keep the values of its variables in ours."""
     kind = _core.JaxVariable
     kind.value = property(_value)
     kind._direct_assign = _direct_assign
@@ -25,14 +25,14 @@ def install() -> None:
 
 
 def tensor(value: Any) -> Any:
-    """An array of JAX, of a tensor or a variable of any backend; with the width that JAX has at present."""
+    """Convert a tensor or variable of any backend to a JAX array, with the precision that JAX uses at present."""
     return _core.convert_to_tensor(value.read_value() if isinstance(value, Variable) else value)
 
 
 def held(variable: Any) -> Variable:
     """The variable that holds a variable of Keras."""
     if not isinstance(variable._value, Variable):
-        _hold(variable, variable._value)  # it is older than the hooks
+        _hold(variable, variable._value)  # it was made before the hooks were in place
     return variable._value
 
 
@@ -44,8 +44,8 @@ def _value(self: Any) -> Any:
     if self._value is None:
         return self._maybe_autocast(self._initializer(self._shape, dtype=self._dtype))
     if _symbolic.in_symbolic_scope():
-        return self._maybe_autocast(_core.jnp.zeros(self._shape, self._dtype))  # only its shape is looked at
-    # Keras, layers and replicas compute with tensors. Whoever else asks gets the variable, as from the Keras of TensorFlow.
+        return self._maybe_autocast(_core.jnp.zeros(self._shape, self._dtype))  # only its shape matters
+    # Keras, layers and replicas compute with tensors. Other callers get the variable, as from TensorFlow's Keras.
     caller = sys._getframe(1).f_globals.get("__name__", "")  # pyright: ignore[reportPrivateUsage]
     frame = HERE.get().frame
     computing = caller.startswith("keras.") or (frame is not None and frame.replica is not None) or _in_layer()
@@ -57,7 +57,7 @@ def _in_layer() -> bool:
 
 
 def _initialize_with_initializer(self: Any, initializer: Callable[..., Any]) -> None:
-    # A function, so that a value made inside tf.function is not a part of the program.
+    # A function, so that a value made inside tf.function does not become part of the program.
     _hold(self, lambda: self._convert_to_tensor(initializer(self._shape, dtype=self._dtype)))
 
 
@@ -66,8 +66,8 @@ def _direct_assign(self: Any, value: Any) -> None:
         _hold(self, value)
         return
     variable = held(self)
-    if _one_for_all(variable):
-        # All replicas have added to the same sum, which is to grow by what each has added.
+    if _sums_in_one_copy(variable):
+        # All replicas add to the same sum, which must grow by what each of them adds.
         variable.assign_add(value - tensor(variable))
     else:
         variable.assign(value)
@@ -83,8 +83,8 @@ def _hold(self: Any, value: Any) -> None:
     )
 
 
-def _one_for_all(variable: Variable) -> bool:
-    """Say whether replicas sum up in a variable of which there is one copy, under central storage."""
+def _sums_in_one_copy(variable: Variable) -> bool:
+    """Say whether replicas sum up in a variable that has a single copy, as under central storage."""
     replica = context.get_replica_context()
     several = replica is not None and replica.num_replicas_in_sync > 1
     return several and variable.synchronization is VariableSynchronization.ON_READ and not variable.own_copies

@@ -1,4 +1,4 @@
-"""What checkpoints find in objects of Keras: the variables that these track, each in its place among the others."""
+"""What checkpoints find in Keras objects: the variables that these track, each at its place."""
 
 import functools
 import importlib
@@ -18,44 +18,44 @@ _seeds: Any = importlib.import_module("keras.src.random.seed_generator")
 
 
 def install() -> None:
-    """Let variables that come into being later get the values that wait for them."""
-    _tracking.Tracker.add_to_store = _giving(_tracking.Tracker.add_to_store)
+    """Make variables that are created later get the values that wait for them."""
+    _tracking.Tracker.add_to_store = _assigning_when_tracked(_tracking.Tracker.add_to_store)
     kind = _core.JaxVariable
-    kind._initialize_with_initializer = _giving_at_last(kind._initialize_with_initializer)
+    kind._initialize_with_initializer = _assigning_when_initialized(kind._initialize_with_initializer)
 
 
 def is_trackable(value: Any) -> bool:
-    """Say whether an object of Keras has variables: a layer, model, optimizer, metric, source of random numbers, or a variable."""
+    """Say whether a Keras object has variables: a layer, model, optimizer, metric or seed generator, or is a variable."""
     return hasattr(value, "_tracker") or isinstance(value, (_core.JaxVariable, _seeds.SeedGenerator))
 
 
 def variable(value: Any) -> Variable | None:
-    """The variable that holds a variable of Keras, if this has a value yet."""
+    """Return the variable that holds a variable of Keras, or None if that has no value yet."""
     return held(value) if isinstance(value, _core.JaxVariable) and value._value is not None else None
 
 
 def children(value: Any) -> Iterator[tuple[str, Any]]:
-    """What an object of Keras has, by names that are the same for every object made in the same way."""
+    """Deliver the parts of a Keras object, under names that are the same for every object made in the same way."""
     if isinstance(value, _seeds.SeedGenerator):
         yield "state", value.state
     if not hasattr(value, "_tracker"):
         return
     for name, (_, store) in value._tracker.config.items():
-        # Some models make a layer for their input when they are built, so it does not count.
+        # Input layers do not count, because some models make one only when they are built.
         yield f"_{name}", [one for one in value._layers if not _is_input(one)] if name == "layers" else store
     for name, child in sorted(vars(value).items()):
         if isinstance(child, (Variable, Trackable, _optimizers.BaseOptimizer)):
             yield name, child
 
 
-def room(value: Any) -> dict[str, Any]:
-    """Where an object of Keras keeps what it waits for: in what tracks its variables and layers, to be seen there."""
-    # A sequential model also tracks a model that it makes of its layers; so these cannot be counted there.
+def holder(value: Any) -> dict[str, Any]:
+    """Return the attributes among which a Keras object keeps what it waits for: those of its tracker, which gets its parts."""
+    # A sequential model also tracks a model that it makes of its layers, so they cannot be counted there.
     seen = hasattr(value, "_tracker") and not isinstance(value, _sequential.Sequential)
     return vars(value._tracker if seen else value)
 
 
-def _giving(original: Callable[..., None]) -> Callable[..., None]:
+def _assigning_when_tracked(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def add_to_store(self: Any, store_name: str, value: Any) -> None:
         original(self, store_name, value)
@@ -67,7 +67,7 @@ def _giving(original: Callable[..., None]) -> Callable[..., None]:
     return add_to_store
 
 
-def _giving_at_last(original: Callable[..., None]) -> Callable[..., None]:
+def _assigning_when_initialized(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def initialize(self: Any, initializer: Callable[..., Any]) -> None:
         original(self, initializer)

@@ -1,4 +1,4 @@
-"""The trainer of Keras: it enters the strategy of its model, and each of its steps is one run on the replicas."""
+"""The trainer of Keras: it enters the scope of its model's strategy, and each of its steps is one run on the replicas."""
 
 import functools
 import importlib
@@ -20,10 +20,10 @@ _optimizers: Any = importlib.import_module("keras.src.optimizers")
 
 
 def install() -> None:
-    """Let models train on the replicas of their strategies."""
+    """Make models train on the replicas of their strategies."""
     _model.Trainer = Trainer
     _model.Model.__bases__ = tuple(Trainer if b is _trainer.JAXTrainer else b for b in _model.Model.__bases__)
-    # Not of a class between, which Keras would take for a method of the user's own that it cannot call when it loads a model.
+    # Not on our subclass, because Keras would take it for a user's override, which it cannot call when it loads a model.
     _base.Trainer.compile = _in_scope("compile")
     _losses.reduce_values = _reducing(_losses.reduce_values)
     _losses.reduce_weighted_values = _warning(_losses.reduce_weighted_values)
@@ -32,7 +32,7 @@ def install() -> None:
 
 
 def _in_scope(name: str) -> Callable[..., Any]:
-    """The method of this name, in the scope of the model's strategy, and with datasets that Keras can read."""
+    """Wrap the method of this name: it runs in the scope of the model's strategy, with datasets that Keras can read."""
     original = getattr(_trainer.JAXTrainer, name)
     signature = inspect.signature(original)
 
@@ -55,7 +55,7 @@ class Trainer(_trainer.JAXTrainer):
 
     @property
     def distribute_strategy(self) -> StrategyBase:
-        """The strategy on whose replicas the model trains; the default one for a model that is older than the hooks."""
+        """The strategy on whose replicas the model trains; the default one for a model made before the hooks were in place."""
         return self.__dict__.get("_distribute_strategy") or context.default_strategy()
 
     fit = _in_scope("fit")
@@ -66,17 +66,17 @@ class Trainer(_trainer.JAXTrainer):
     predict_on_batch = _in_scope("predict_on_batch")
 
     def make_train_function(self, force: bool = False) -> None:
-        """Make what takes a step of training."""
+        """Make the function that takes training steps."""
         if self.train_function is None or force:
             self.train_function = self._steps("train")
 
     def make_test_function(self, force: bool = False) -> None:
-        """Make what takes a step of evaluation."""
+        """Make the function that takes evaluation steps."""
         if self.test_function is None or force:
             self.test_function = self._steps("test")
 
     def make_predict_function(self, force: bool = False) -> None:
-        """Make what takes a step of prediction."""
+        """Make the function that takes prediction steps."""
         if self.predict_function is None or force:
             self.predict_function = self._steps("predict")
 
@@ -88,21 +88,21 @@ class Trainer(_trainer.JAXTrainer):
                 f"Keras reads its data once. Write the loop yourself, with strategy.experimental_distribute_dataset()."
             )
         name = f"{kind}_step"
-        return Steps(self, kind, own=getattr(type(self), name) is not getattr(Trainer, name))
+        return Steps(self, kind, custom=getattr(type(self), name) is not getattr(Trainer, name))
 
     def compute_loss_and_updates(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the loss of a replica, as its share of the loss of the global batch."""
+        """Compute the loss of a replica, weighted by its share of the global batch."""
         loss, others = super().compute_loss_and_updates(*args, **kwargs)
         step = STEP.get()
         return (loss if step is None else loss * step.share), others
 
     def _get_jax_state(self, purge_model_variables: bool = False, **groups: bool) -> tuple[Any, ...]:
-        # The state is in the variables all the time, so there is nothing to hand from step to step.
+        # The variables hold the state all the time, so there is nothing to pass from step to step.
         return tuple([] for wanted in groups.values() if wanted)
 
 
 def _reducing(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a loss that is a sum count whole: only means are averaged over the replicas."""
+    """Keep a loss that is a sum unweighted: only means are averaged over the replicas."""
 
     def reduce_values(values: Any, sample_weight: Any = None, reduction: Any = "sum_over_batch_size") -> Any:
         loss, step = original(values, sample_weight, reduction), STEP.get()
@@ -112,7 +112,7 @@ def _reducing(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _warning(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a mean tell if it is not over rows: what it divides by is in its own replica only, as with TensorFlow."""
+    """Warn about a mean that is not over rows: its divisor covers a single replica only, as in TensorFlow."""
 
     @functools.wraps(original)
     def reduce_weighted_values(
@@ -134,7 +134,7 @@ def _warning(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _summing(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Let an optimizer sum the gradients of the replicas before it uses them."""
+    """Make an optimizer sum the gradients of the replicas before it uses them."""
 
     @functools.wraps(original)
     def stateless_apply(self: Any, optimizer_variables: Any, grads: Any, trainable_variables: Any) -> Any:
@@ -144,7 +144,7 @@ def _summing(original: Callable[..., Any]) -> Callable[..., Any]:
         if step.gradients is not None:
             step.gradients.append(grads)
             return trainable_variables, optimizer_variables
-        with entered(None):  # an optimizer inside this one gets gradients that are summed already
+        with entered(None):  # an inner optimizer gets gradients that are already summed
             return original(self, optimizer_variables, summed(list(grads), step.share), trainable_variables)
 
     return stateless_apply

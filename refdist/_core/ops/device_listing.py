@@ -1,4 +1,4 @@
-"""Which devices there are."""
+"""Lists of the physical and logical devices."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class LogicalDevice(PhysicalDevice):
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """List the devices of this machine in the backend in use, of one kind where one is given.
+    """List the devices of this machine in the backend in use, optionally of one kind.
 
     >>> import refdist as tf
     >>> with tf.using("host", gpus=1):

@@ -1,4 +1,4 @@
-"""`tf.random`: numbers for the pipelines of the pages, which name `uniform` as the example of a stateful operation."""
+"""`tf.random`: random numbers for the documented pipelines, which use `uniform` as the example of a stateful operation."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from refdist._core.replicas import context
 def uniform(
     shape: Any, minval: Any = 0, maxval: Any = 1, dtype: Any = "float32", seed: int | None = None, name: Any = None
 ) -> Any:
-    """Draw numbers that are equally likely from minval up to maxval; a seed draws the same ones each time."""
+    """Draw uniform numbers from minval up to maxval; the same seed draws the same numbers."""
     sizes, kind = tuple(int(size) for size in np.atleast_1d(np.asarray(shape, dtype=np.int64))), np.dtype(dtype)
     draft = HERE.get().draft
     if draft is not None and seed is None:

@@ -43,10 +43,10 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None)
 
 
 def convert_to_tensor(value: Any, dtype: Any = None, name: Any = None) -> Any:
-    """Make a tensor of whatever can become one; a tensor stays itself."""
+    """Convert a value to a tensor; a tensor is returned as it is."""
     value = current_value(value)
     require_single(value, "convert_to_tensor()")
-    if is_jax(value):  # an array of JAX, or one of its tracers, which numpy could not take
+    if is_jax(value):  # an array of JAX, or a tracer, which numpy cannot convert
         return value if dtype is None else value.astype(np.dtype(dtype))
     if _is_tensor(value):
         if dtype is not None and value.dtype != np.dtype(dtype):
@@ -62,7 +62,7 @@ def identity(input: Any, name: Any = None) -> Any:
     tensor = convert_to_tensor(input)
     here = HERE.get().device
     if HERE.get().draft is not None and is_jax(tensor):
-        return tensor.copy()  # another tensor, also where what it copies is one for all replicas
+        return tensor.copy()  # a new tensor, even if all replicas share the one that it copies
     return (
         tensor
         if here is None or not isinstance(tensor, context.backend().tensor_type) or stays(tensor)
@@ -71,7 +71,7 @@ def identity(input: Any, name: Any = None) -> Any:
 
 
 def cast(x: Any, dtype: Any, name: Any = None) -> Any:
-    """Change the dtype of a tensor; floats are cut off where they become integers."""
+    """Change the dtype of a tensor; floats are truncated to integers."""
     draft = HERE.get().draft
     if draft is not None:
         draft.require_wide(np.dtype(dtype))
@@ -80,7 +80,7 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Any:
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: Any = None) -> Any:
-    """Count from start up to limit, in the widest dtype of the numbers, which is int32 for those of Python."""
+    """Count from start up to limit, in the widest dtype of the arguments; Python integers are int32."""
     bounds = [convert.to_array(bound) for bound in ((0, start, delta) if limit is None else (start, limit, delta))]
     wide = dtype or max((bound.dtype for bound in bounds), key=lambda own: (own.kind == "f", own.itemsize))
     return _fresh(np.arange(*(bound.item() for bound in bounds), dtype=wide))
@@ -97,13 +97,13 @@ def zeros(shape: Any, dtype: Any = np.float32, name: Any = None) -> Any:
 
 
 def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
-    """Add up a tensor, along an axis where one is given, in its own dtype."""
+    """Add up a tensor, optionally along an axis, in its own dtype."""
     tensor = _numbers(input_tensor, axis)
     return tensor.sum(axis=_axis(axis), keepdims=keepdims, dtype=_wide(tensor.dtype)).astype(tensor.dtype)
 
 
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
-    """Average a tensor, along an axis where one is given, in its own dtype."""
+    """Average a tensor, optionally along an axis, in its own dtype."""
     tensor = _numbers(input_tensor, axis)
     if 0 in tensor.shape and _mean_of_nothing(tensor.shape, axis):
         total = reduce_sum(tensor, axis, keepdims)
@@ -128,7 +128,7 @@ def matmul(a: Any, b: Any, name: Any = None) -> Any:
 
 
 def concat(values: Sequence[Any], axis: int, name: Any = None) -> Any:
-    """Join tensors along an axis that they have."""
+    """Join tensors along an existing axis."""
     tensors = [convert_to_tensor(value) for value in values]
     return tensors[0].__array_namespace__().concat(tensors, axis=axis)
 
@@ -140,12 +140,12 @@ def stack(values: Sequence[Any], axis: int = 0, name: Any = None) -> Any:
 
 
 def shape(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
-    """Tell the sizes of a tensor's dimensions, as a tensor."""
+    """Return the sizes of a tensor's dimensions, as a tensor."""
     return _fresh(np.array(convert_to_tensor(input).shape, np.dtype(out_type)))
 
 
 def size(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
-    """Tell how many elements a tensor has, as a tensor."""
+    """Return how many elements a tensor has, as a tensor."""
     return _fresh(np.array(convert_to_tensor(input).size, np.dtype(out_type)))
 
 
@@ -156,7 +156,7 @@ def py_func(func: Any, inp: Sequence[Any], Tout: Any, stateful: bool = True, nam
 
 
 def device_name(tensor: Any) -> str:
-    """The documented name of the device of a tensor, also where the tensor is an array of JAX.
+    """Return the documented name of a tensor's device, even for an array of JAX.
 
     >>> import refdist as tf
     >>> tf.device_name(tf.constant(1.0))
@@ -174,12 +174,12 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _wide(dtype: Any) -> Any:
-    """The dtype in which a sum is taken: sixteen bits are too few for many numbers."""
+    """The dtype in which a sum is accumulated: sixteen bits are too few for many numbers."""
     return np.dtype("float32") if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype
 
 
 def _mean_of_nothing(shape: Sequence[int], axis: Any) -> bool:
-    """Say whether an average is over no numbers, which has an answer, but one that nobody wants; so tell where it is taken."""
+    """Say whether an average is over no numbers, and warn if so, because its result is hardly what anybody wants."""
     axes = axis if isinstance(axis, (list, tuple)) else builtins.range(len(shape)) if axis is None else (axis,)
     if all(shape[one] for one in axes):
         return False
@@ -200,7 +200,7 @@ def _mean_of_nothing(shape: Sequence[int], axis: Any) -> bool:
 
 
 def _numbers(value: Any, axis: Any) -> Any:
-    """The tensor of a value that is to be reduced along an axis; numpy would take a scalar, and JAX truth values, in silence."""
+    """Convert a value that is to be reduced along an axis; numpy would silently accept a scalar, and JAX truth values."""
     tensor = convert_to_tensor(value)
     require_numbers(tensor.dtype)
     rank = len(tensor.shape)

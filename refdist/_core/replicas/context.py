@@ -5,7 +5,7 @@ import contextvars
 import functools
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from refdist._core.backends.choosing import current
 from refdist._core.base import nest
@@ -21,20 +21,23 @@ from refdist._core.seam.capabilities import Commits, capability
 if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 _default_strategy: "Callable[[], StrategyBase] | None" = None
 
 
 class ReplicaContext:
     """What one replica knows of itself, and how it meets the others."""
 
-    __slots__ = ("_extended", "_replica_id", "_strategy", "local_index")
+    __slots__ = ("_alone", "_device", "_extended", "_replica_id", "_strategy", "local_index")
 
     def __init__(self, strategy: "StrategyBase", replica_id_in_sync_group: Any) -> None:
         self._strategy = strategy
         self._extended = strategy.extended
         self._replica_id = replica_id_in_sync_group
-        self.local_index = replica_id_in_sync_group - self._extended.plan.first_replica  # among those of this worker
+        plan = self._extended.plan
+        self.local_index: int = replica_id_in_sync_group - plan.first_replica  # among those of this worker
+        self._alone, self._device = len(plan.devices) == 1, plan.devices[self.local_index]
 
     @property
     def strategy(self) -> "StrategyBase":
@@ -56,7 +59,7 @@ class ReplicaContext:
     @property
     def devices(self) -> tuple[str, ...]:
         """The devices of this replica: one."""
-        return (self._strategy.extended.plan.devices[self.local_index],)
+        return (self._device,)
 
     def merge_call(
         self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -90,7 +93,9 @@ class ReplicaContext:
             value = nest.map_structure(self._tensor, value)
             details = (nest.shape_of(value), *((leaf.shape, leaf.dtype) for leaf in nest.flatten(value)))
         else:
-            value = self._extended.tensor(value, self._extended.plan.devices[self.local_index])
+            backend = self._extended.plan.backend
+            if not isinstance(value, backend.tensor_type) or backend.device_of(value) != self._device:
+                value = self._tensor(value)  # mostly it is a tensor of the replica's own
             details = (value.shape, value.dtype)
         return self.meet(_ALL_REDUCE[op is _SUM], details, _all_reduce, (op, options, value))
 
@@ -112,7 +117,7 @@ class ReplicaContext:
             hold: gets the strategy and everybody's payloads, once, in cross-replica context; returns all answers.
             payload: what this replica brings.
         """
-        if len(self._extended.plan.devices) == 1:
+        if self._alone:
             with crossed(self._strategy):
                 return hold(self._strategy, [payload])[0]
         # As Meeting(...), but without the Python function that a named tuple puts in front of it.
@@ -127,10 +132,11 @@ class ReplicaContext:
                 f"{kind} was called on the context of replica {self._replica_id} from outside that replica; expected a "
                 f"call in the function that strategy.run runs. Take tf.distribute.get_replica_context() there."
             )
-        require_no_trace(kind)
+        if "jax" in sys.modules:  # a dictionary asked here, because every call of a replica comes by
+            require_no_trace(kind)
 
     def _tensor(self, value: Any) -> Any:
-        return self._extended.tensor(value, self._extended.plan.devices[self.local_index])
+        return self._extended.tensor(value, self._device)
 
 
 _SUM = ReduceOp.SUM  # looking it up in the enum costs as much as the rest of a comparison
@@ -245,7 +251,7 @@ def install_default(make: "Callable[[], StrategyBase]") -> None:
     _default_strategy = make
 
 
-def contained(function: Function) -> Function:
+def contained(function: Callable[P, R]) -> Callable[P, R]:
     """Let a function leave nothing entered, whatever ends it.
 
     It runs in a copy of the context, which Python leaves in C: a Ctrl-C can come in the middle of entering or leaving a `with`
@@ -253,10 +259,10 @@ def contained(function: Function) -> Function:
     """
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         return contextvars.copy_context().run(function, *args, **kwargs)
 
-    return call  # pyright: ignore[reportReturnType]
+    return call
 
 
 def replica_frames(strategy: "StrategyBase") -> list[Frame]:

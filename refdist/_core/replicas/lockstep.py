@@ -46,6 +46,7 @@ class _Pool(threading.local):
 
 
 _POOL = _Pool()
+current: Callable[[], Any] = getcurrent  # a runner always has a parent, which its type does not say
 _MOST_IDLE = 16_384
 
 
@@ -57,7 +58,8 @@ def pause(meeting: Meeting) -> Any:
             f"{meeting.kind} was called from a thread or greenlet that is not the replica's own; expected the one in "
             f"which strategy.run calls the function. Call it there, and pass the result on."
         )
-    return runner.parent.switch(meeting)  # pyright: ignore[reportOptionalMemberAccess]
+    hub: Any = runner.parent
+    return hub.switch(meeting)
 
 
 def require_no_body_around() -> None:
@@ -89,7 +91,7 @@ def play(
             context in which the body paused, and None for the first stretch.
     """
     hub = getcurrent()
-    runners = [_take(hub) for _ in range(count)]
+    runners = _take(count, hub)
     results: list[Any] = [None] * count
     waiting: dict[int, Meeting] = {}
     answers: Sequence[Any] = [(body, index, results) for index in range(count)]
@@ -135,16 +137,20 @@ def _held(meeting: Meeting, payloads: Sequence[Any]) -> Sequence[Any]:
         raise
 
 
-def _take(hub: greenlet) -> _Runner:
-    if _POOL.idle:
-        runner = _POOL.idle.pop()
-        if runner.parent is not hub:
-            runner.parent = hub
-    else:
-        runner = _Runner(_work, hub)
-        runner.switch()  # a greenlet keeps what it is started with until it ends, so it is started with nothing
-    runner.gr_context = contextvars.copy_context()
-    return runner
+def _take(count: int, hub: greenlet) -> list[_Runner]:
+    """Take runners from the pool, and make those that are missing."""
+    idle, runners = _POOL.idle, list[_Runner]()
+    for _ in range(count):
+        if idle:
+            runner = idle.pop()
+            if runner.parent is not hub:
+                runner.parent = hub
+        else:
+            runner = _Runner(_work, hub)
+            runner.switch()  # a greenlet keeps what it is started with until it ends, so it is started with nothing
+        runner.gr_context = contextvars.copy_context()
+        runners.append(runner)
+    return runners
 
 
 def _give_back(runners: list[_Runner]) -> None:
@@ -152,11 +158,12 @@ def _give_back(runners: list[_Runner]) -> None:
 
     Each is taken first: one that a Ctrl-C finds in between is lost, where one given back twice would later play two replicas.
     """
+    idle = _POOL.idle
     while runners:
         runner = runners.pop()
         runner.gr_context = None  # so that an idle runner keeps nothing alive
-        if len(_POOL.idle) < _MOST_IDLE:
-            _POOL.idle.append(runner)
+        if len(idle) < _MOST_IDLE:
+            idle.append(runner)
 
 
 def _work() -> None:
@@ -164,7 +171,7 @@ def _work() -> None:
     while True:
         # Neither the task nor the runner itself stays in a local variable or an argument while the runner is idle: what
         # stood there would be kept alive. So the outcome, too, is left in the list of results.
-        task: Any = getcurrent().parent.switch(None)  # pyright: ignore[reportOptionalMemberAccess]
+        task = current().parent.switch(None)
         # Called without a star: Python then does not use the C stack, which a greenlet has to save at every switch.
         body, index, results = task
         try:
@@ -208,16 +215,22 @@ def require_same(waiting: dict[int, Meeting], count: int, name: Callable[[int], 
     places: dict[str, list[int]] = {}
     for index in range(count):
         meeting = waiting.get(index)
-        place = (
-            "returned" if meeting is None else f"waiting in {meeting.kind}{_detail(meeting)} at {where(meeting.site)}"
-        )
-        places.setdefault(place, []).append(index)
+        places.setdefault(_place(meeting), []).append(index)
+    if len(places) == 1:  # calls in one line, which only their columns tell apart
+        places = {}
+        for index, meeting in waiting.items():
+            column = meeting.site[0].column + 1 if meeting.site else 0
+            places.setdefault(f"{_place(meeting)}, column {column}", []).append(index)
     table = "\n".join(f"  {_span(indices, name, noun)}: {place}" for place, indices in places.items())
     raise MeetingError(
         f"The {count} {noun}s do not meet:\n{table}\n"
         f"Expected all of them to come to the same call, from the same line, with the same operator, shapes and dtypes. "
         f"Make the call on every {noun}, in the same order; give a neutral value where one has nothing to add."
     )
+
+
+def _place(meeting: Meeting | None) -> str:
+    return "returned" if meeting is None else f"waiting in {meeting.kind}{_detail(meeting)} at {where(meeting.site)}"
 
 
 def _detail(meeting: Meeting) -> str:

@@ -23,13 +23,13 @@ _DTYPES = {
     "F32": "float32", "F64": "float64", "BF16": ml_dtypes.bfloat16, "U16": "uint16", "U32": "uint32", "U64": "uint64",
     "C64": "complex64",
 }  # fmt: skip
-_RESERVED = "__metadata__"  # where the format keeps what is no array
-_CHECKSUM = "crc32c of "  # what the format keeps there: one for each array
-_FORGOTTEN_SECONDS = 24 * 60 * 60  # a piece of a file that nobody has written to for so long has no writer any more
+_RESERVED = "__metadata__"  # where the format keeps everything else
+_CHECKSUM = "crc32c of "  # the keys there: one checksum for each array
+_ABANDONED_SECONDS = 24 * 60 * 60  # an unfinished file that is older than this has no writer any more
 
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
-    """Write all arrays, or nothing: the file appears under its name when it is complete, and stays there if the power fails."""
+    """Write all arrays, or nothing: the file appears under its name once complete, and survives a power failure."""
     arrays = {key: np.array(array, order="C") for key, array in arrays.items()}
     for key, array in arrays.items():
         if array.dtype not in [np.dtype(dtype) for dtype in _DTYPES.values()]:
@@ -45,25 +45,25 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
     checksums = {f"{_CHECKSUM}{key}": _checksum(key, array) for key, array in arrays.items()}
     data = safetensors.numpy.save(arrays, checksums or None)  # an empty dict makes a file that cannot be read
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_forgotten(path.parent)
+    _remove_abandoned(path.parent)
     # No two writers share a name, so each publishes what it has written itself, and the last one wins.
-    piece = path.with_name(f".refdist-{secrets.token_hex(16)}.unfinished")
+    unfinished = path.with_name(f".refdist-{secrets.token_hex(16)}.unfinished")
     try:
-        with open(piece, "xb") as file:
+        with open(unfinished, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(piece, path)
+        os.replace(unfinished, path)
         _synchronize(path.parent)
     except OSError as error:
         error.add_note(f"raised while {path} was written; the file is as it was, or complete.")
         raise
     finally:
-        piece.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    """Read all arrays of a file; one that is not as it was written is an error."""
+    """Read all arrays of a file, and raise if one is not as it was written."""
     if not path.exists():
         there = sorted(other.name for other in path.parent.glob("*")) if path.parent.is_dir() else []
         raise FileNotFoundError(
@@ -91,36 +91,36 @@ def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _checksum(name: str, array: np.ndarray[Any, Any]) -> str:
-    """The CRC-32C of an array, and of all that the file says about it."""
+    """Return the CRC-32C of an array, together with its name, dtype and shape."""
     about = google_crc32c.value(f"{name} {array.dtype} {array.shape}".encode())
     return f"{google_crc32c.extend(about, array.tobytes()):08x}"
 
 
 def _checksums(data: bytes) -> dict[str, str]:
-    """The checksums in a file whose form is right."""
+    """Return the checksums in a well-formed file."""
     size = int.from_bytes(data[:8], "little")
     about: dict[str, str] = json.loads(data[8 : 8 + size]).get(_RESERVED) or {}
     return {key.removeprefix(_CHECKSUM): value for key, value in about.items() if key.startswith(_CHECKSUM)}
 
 
-def _remove_forgotten(folder: Path) -> None:
-    """Remove what writers that were killed have left; what may still have a writer stays."""
-    for piece in folder.glob(".refdist-*.unfinished"):
+def _remove_abandoned(folder: Path) -> None:
+    """Remove the unfinished files of writers that were killed; files that may still have a writer stay."""
+    for unfinished in folder.glob(".refdist-*.unfinished"):
         with contextlib.suppress(OSError):  # another writer has removed it, or it is not ours to remove
-            if time.time() - piece.stat().st_mtime > _FORGOTTEN_SECONDS:
-                piece.unlink()
+            if time.time() - unfinished.stat().st_mtime > _ABANDONED_SECONDS:
+                unfinished.unlink()
 
 
 def _synchronize(folder: Path) -> None:
-    """Have the names in a folder written to the disk."""
+    """Write the entries of a folder to disk."""
     try:
         number = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # it may be written to and not read, as every folder on Windows
+    except PermissionError:  # a folder that may be written but not read, as all are on Windows
         return
     try:
         os.fsync(number)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # there are file systems that do this only for files
+        if error.errno != errno.EINVAL:  # some file systems do this only for files
             raise
     finally:
         os.close(number)

@@ -7,7 +7,7 @@ from typing import Any
 
 from refdist._core.backends.choosing import using
 from refdist._core.saving.array_file import Arrays, read_arrays, write_arrays
-from refdist._core.saving.module import Trackable, Values, is_trackable, joined, named_variables
+from refdist._core.saving.module import SavedValues, Trackable, is_trackable, joined, named_variables
 from refdist._core.variables.variable import Variable
 
 _COUNTER = "save_counter"
@@ -15,9 +15,9 @@ _COUNTING = threading.Lock()
 
 
 class CheckpointStatus:
-    """What became of the values of a checkpoint."""
+    """What happened to the values of a checkpoint."""
 
-    def __init__(self, values: Values, unmatched: list[str]) -> None:
+    def __init__(self, values: SavedValues, unmatched: list[str]) -> None:
         self._values, self._unmatched = values, unmatched
 
     def assert_existing_objects_matched(self) -> "CheckpointStatus":
@@ -40,15 +40,15 @@ class CheckpointStatus:
         return self
 
     def expect_partial(self) -> "CheckpointStatus":
-        """Say that values without a variable are in order."""
+        """Accept values without a variable."""
         return self
 
 
 class Checkpoint(Trackable):
-    """Saves and restores the variables of the objects given by name.
+    """Saves and restores the variables of named objects.
 
-    A distributed variable is saved as one array. Values whose variables do not exist yet are kept, and given to them
-    when they are set as attributes; such a variable is distributed if it was made in a scope.
+    A distributed variable is saved as one array. Values whose variables do not exist yet are kept, and assigned
+    when the variables are set as attributes; such a variable is distributed if it was made in a scope.
     """
 
     def __init__(self, root: Any = None, **objects: Any) -> None:
@@ -62,14 +62,14 @@ class Checkpoint(Trackable):
 
     @property
     def save_counter(self) -> Variable:
-        """How often the checkpoint was saved; it is saved and restored with the rest, so that no number is used again."""
-        if _COUNTER not in vars(self):  # where it is a variable under its name, like others
+        """How often the checkpoint was saved; saved and restored with the rest, so that no number is used twice."""
+        if _COUNTER not in vars(self):  # kept there, so that it is found like any other variable
             vars(self)[_COUNTER] = contextvars.Context().run(_counter)
         return vars(self)[_COUNTER]
 
     def write(self, file_prefix: str) -> str:
         """Write the variables to a file, and return the name under which they can be restored."""
-        # In a context of its own, so that a Ctrl-C while copies are combined leaves no scope open.
+        # In a copied context, so that a Ctrl-C while copies are combined leaves no scope open.
         arrays = contextvars.copy_context().run(_arrays, self)
         write_arrays(_file(file_prefix), arrays)
         return str(file_prefix)
@@ -81,21 +81,21 @@ class Checkpoint(Trackable):
         return self.write(f"{file_prefix}-{number}")
 
     def restore(self, save_path: str) -> CheckpointStatus:
-        """Give saved values to the variables, now or when they come into being; all of them, or none."""
-        values = Values(read_arrays(_file(save_path)))
-        _ = self.save_counter  # made now, so that it gets its value now
+        """Assign saved values to the variables, now or when they are created; all of them, or none."""
+        values = SavedValues(read_arrays(_file(save_path)))
+        _ = self.save_counter  # created now, so that it gets its value now
         unmatched = map(joined, values.give(self, (), strict=True))
         return CheckpointStatus(values, [path for path in unmatched if path != _COUNTER])  # older files have no counter
 
     read = restore
 
 
-def _arrays(checkpoint: Checkpoint) -> Arrays:  # no method, because every private name is free for a variable
+def _arrays(checkpoint: Checkpoint) -> Arrays:  # not a method, because users may use every private name for a variable
     return {path: variable.numpy() for path, variable in named_variables(checkpoint)}
 
 
 def _counter() -> Variable:
-    """Make the counter of a checkpoint: one for all backends and scopes, because files go from one to another."""
+    """Make the counter of a checkpoint, outside of any backend or scope in use, because files move between them."""
     with using("host"):
         return Variable(0, dtype="int64", trainable=False, name=_COUNTER)
 

@@ -10,14 +10,14 @@ import numpy as np
 from refdist._core.base.jax_facts import tracing
 from refdist._core.variables.variable import Variable
 
-Place = tuple[Any, ...]  # the names on the way to a variable: strings, unless a dict has other keys
+Place = tuple[Any, ...]  # the names that lead to a variable: strings, unless a dict has other keys
 
-# Where a module keeps what waits for its variables. As it is no identifier, it hides no attribute of anybody's.
+# The attribute of a module that keeps values for later variables; not an identifier, so that it hides no attribute.
 WAITING = "values that wait"
 
 
 class Trackable:
-    """Keeps variables, and what has variables, as attributes; a value restored before they exist waits for them."""
+    """Has variables, and objects with variables, as attributes; a restored value waits until its variable exists."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -27,7 +27,7 @@ class Trackable:
 
 
 class Module(Trackable):
-    """Keeps variables, and other modules, and knows them all."""
+    """Has variables and other modules as attributes, and can list them all."""
 
     def __init__(self, name: str | None = None) -> None:
         self._name = name or type(self).__name__.lower()
@@ -39,18 +39,18 @@ class Module(Trackable):
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """All variables that can be reached from here: those of the module by attribute, then those of the modules in it."""
+        """All variables that can be reached from here: those of this module by attribute, then those of inner modules."""
         found = {id(one): one for _, one in _walk(self, (), keras=False) if isinstance(one, Variable)}
         return tuple(shard for variable in found.values() for shard in variable.shards)
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
-        """Those variables that are trained."""
+        """The variables that are trained."""
         return tuple(variable for variable in self.variables if variable.trainable)
 
 
-class Values:
-    """Saved values by the place of the variable that each is for, until it gets it."""
+class SavedValues:
+    """Saved values, by place, that have not been given to their variables yet."""
 
     def __init__(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         self._arrays: dict[Place, np.ndarray[Any, Any]] = {split(path): array for path, array in arrays.items()}
@@ -58,13 +58,13 @@ class Values:
 
     @property
     def paths(self) -> list[str]:
-        """Of those that still wait."""
+        """The paths of the values that still wait."""
         return sorted(map(joined, self._arrays))
 
     def give(self, value: Any, place: Place, *, strict: bool = False) -> list[Place]:
-        """Give their values to the variables at and below a place, all or none; for those to come, what is there goes on waiting.
+        """Give their values to the variables at and below a place, all or none; values for later variables keep waiting.
 
-        Returns the places of the variables for which there is none; strictly, each of these must have a path. A variable that has
+        Returns the places of variables without a saved value; if strict, each of these must have a valid path. A variable with
         several places takes the first value.
         """
         found = list(_walk(value, place, self._above))
@@ -80,31 +80,31 @@ class Values:
         unmatched = [where for where, _ in variables.values() if where not in matched]
         for where in unmatched if strict else ():
             joined(where)
-        rooms = [(_room(one), Waiting(self, where)) for where, one in found if not isinstance(one, Variable)]
-        # Outside of replicas and programs, wherever the code is: all copies get the value, once, and nobody has to meet for it.
+        holders = [(_holder(one), Waiting(self, where)) for where, one in found if not isinstance(one, Variable)]
+        # Outside of replicas and programs, wherever the caller is: all copies get the value once, without a meeting of replicas.
         outside = contextvars.Context()
         if tracing():
-            with ThreadPoolExecutor(1) as executor:  # traces are open in one thread
-                executor.submit(self._assign, matched, rooms).result()
+            with ThreadPoolExecutor(1) as executor:  # a JAX trace is open only in its own thread
+                executor.submit(self._assign, matched, holders).result()
         else:
-            outside.run(self._assign, matched, rooms)
+            outside.run(self._assign, matched, holders)
         return unmatched
 
-    def _assign(self, matched: dict[Place, Variable], rooms: "list[tuple[dict[str, Any], Waiting]]") -> None:
+    def _assign(self, matched: dict[Place, Variable], holders: "list[tuple[dict[str, Any], Waiting]]") -> None:
         arrays = {where: self._arrays[where] for where in matched}
         copies = [copy for one in matched.values() for shard in one.shards for copy in shard.all_copies]
         tensors = [copy.stored for copy in copies]
-        marks = [room.get(WAITING) for room, _ in rooms]
+        earlier = [holder.get(WAITING) for holder, _ in holders]
         try:
             for where, one in matched.items():
                 one.assign(self._arrays.pop(where))
-            for room, waiting in rooms if self._arrays else ():
-                room[WAITING] = waiting
+            for holder, waiting in holders if self._arrays else ():
+                holder[WAITING] = waiting
         except BaseException:
             for copy, tensor in zip(copies, tensors, strict=True):
                 copy.store(tensor)
-            for (room, _), mark in zip(rooms, marks, strict=True):
-                room.update({WAITING: mark}) if mark is not None else room.pop(WAITING, None)
+            for (holder, _), before in zip(holders, earlier, strict=True):
+                holder.update({WAITING: before}) if before is not None else holder.pop(WAITING, None)
             self._arrays.update(arrays)
             raise
 
@@ -118,25 +118,25 @@ class Values:
 
 
 class Waiting(NamedTuple):
-    """What an object that is to have more variables waits for: values, and its place among them."""
+    """What an object waits for that may get more variables: saved values, and its own place among them."""
 
-    values: Values
+    values: SavedValues
     place: Place
 
 
 def named_variables(root: Any) -> Iterator[tuple[str, Variable]]:
-    """Find the variables below an object, each once, with its path: `layer/kernel`, `layers/0/bias`."""
+    """Find the variables below an object, each once, with paths such as `layer/kernel` or `layers/0/bias`."""
     found = {id(one): (place, one) for place, one in reversed(list(_walk(root, ()))) if isinstance(one, Variable)}
     return ((joined(place), one) for place, one in reversed(found.values()))
 
 
 def is_trackable(value: Any) -> bool:
-    """Say whether the variables in an object can be found."""
+    """Say whether an object is of a kind in which variables can be found."""
     return isinstance(value, (Variable, Trackable, Mapping, list, tuple)) or _of_keras(value) is not None
 
 
 def joined(place: Place) -> str:
-    """The path under which the variable at a place is saved.
+    """Return the path under which the variable at a place is saved.
 
     >>> joined(("layers", "0", "in/out"))
     'layers/0/in~1out'
@@ -150,7 +150,7 @@ def joined(place: Place) -> str:
 
 
 def split(path: str) -> Place:
-    """The place to which a path leads.
+    """Return the place to which a path leads.
 
     >>> split("layers/0/in~1out")
     ('layers', '0', 'in/out')
@@ -159,11 +159,11 @@ def split(path: str) -> Place:
 
 
 def _walk(root: Any, place: Place, above: Collection[Place] = (), *, keras: bool = True) -> Iterator[tuple[Place, Any]]:
-    """Find the variables at and below an object, and the objects that may get more; in a module, inner modules come last.
+    """Find the variables at and below an object, and the objects that may get more; inner modules come last.
 
-    An object that can be reached in several ways is looked into once, and again where its place is above a saved value.
+    An object that can be reached in several ways is searched once, and again if a saved value lies below its place.
     """
-    seen: dict[int, Any] = {}  # with the objects, so that no id is used again
+    seen: dict[int, Any] = {}  # keeps the objects alive, so that no id is reused
     nest: list[tuple[Place, Any]] = [(place, root)]
     inner: list[tuple[Place, Any]] = []
     outer: list[tuple[Place, Any]] = []
@@ -197,17 +197,17 @@ def _children(value: Any) -> Iterable[tuple[Any, Any]]:
         return _of_keras(value).children(value)
     try:
         return [(key, value[key]) for key in sorted(value)]
-    except TypeError:  # keys of several kinds have no order
+    except TypeError:  # keys of different types cannot be sorted
         return value.items()
 
 
-def _room(value: Any) -> dict[str, Any]:
-    """Where an object keeps what it waits for."""
-    return vars(value) if isinstance(value, Trackable) else _of_keras(value).room(value)
+def _holder(value: Any) -> dict[str, Any]:
+    """Return the attributes among which an object keeps what it waits for."""
+    return vars(value) if isinstance(value, Trackable) else _of_keras(value).holder(value)
 
 
 def _of_keras(value: Any) -> Any:
-    """What knows where objects of Keras have their variables, for one that has; Keras is not loaded to find out."""
+    """Return the module that finds variables in Keras objects, or None for any other object; does not load Keras to find out."""
     if not any(str(kind.__module__).startswith("keras.") for kind in type(value).__mro__):
         return None
     tracked = _keras[0]()
@@ -218,5 +218,5 @@ _keras: list[Callable[[], Any]] = []
 
 
 def install_keras(load: Callable[[], Any]) -> None:
-    """Say what knows where objects of Keras have their variables; it is loaded when there is such an object."""
+    """Set what loads the module that finds variables in Keras objects; it is called for the first such object."""
     _keras[:] = [load]

@@ -11,7 +11,7 @@ _FILE = "variables.safetensors"
 
 
 def save(obj: Trackable, export_dir: str) -> None:
-    """Write the variables of a module to a folder; a distributed variable is one array there."""
+    """Write the variables of a module to a folder; a distributed variable becomes one array."""
     if not isinstance(obj, Trackable):
         raise ValueError(
             f"saved_model.save() got a {type(obj).__name__}; expected a tf.Module. Derive the class from it, or set the "
@@ -24,7 +24,7 @@ def save(obj: Trackable, export_dir: str) -> None:
 
 
 def load(export_dir: str) -> Module:
-    """Make a module with the saved variables; they are distributed if this is done in a strategy's scope."""
+    """Make a module with the saved variables, which are distributed inside the scope of a strategy."""
     file = Path(export_dir) / _FILE
     arrays = read_arrays(file)
     for path in arrays:
@@ -40,7 +40,7 @@ def load(export_dir: str) -> Module:
 
 
 def _require_loadable(path: str, paths: Collection[str], what: str) -> None:
-    """Raise if a path leads elsewhere than to an attribute of a module that loading makes."""
+    """Raise unless a path leads to an attribute that a loaded module can have."""
     names = split(path)
     for count, name in enumerate(names, 1):
         if not name or (name.startswith("__") and name.endswith("__")) or hasattr(Module, name):

@@ -23,7 +23,7 @@ class StagedContext(ReplicaContext):
     def __init__(self, draft: ReplicaDraft, strategy: "StrategyBase", number: Any) -> None:
         self._draft, self._strategy, self._replica_id = draft, strategy, number
         self._extended = draft.extended(strategy)
-        self.local_index = 0
+        self.local_index, self._alone, self._device = 0, True, self._extended.plan.devices[0]
 
     @property
     def devices(self) -> tuple[str, ...]:

@@ -145,7 +145,23 @@ class StagedExtended(StrategyExtended):
             return self._seen_outside(result) if _several(destinations) else result
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None) -> list[Any]:
-        return [self.reduce_to(reduce_op, value, to, options) for value, to in value_destination_pairs]
+        op = ReduceOp.of(reduce_op)
+        if not self.plan.collectives.custom() or self._count == 1:
+            return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
+        with self._entered("batch_reduce_to()"):
+            prepared = [self._reducible(op, value) for value, _ in value_destination_pairs]
+            if not all(isinstance(value, DistributedValues) for value in prepared):
+                return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
+            results = self._combined_by_user(op, [value.values[0] for value in prepared], options)
+            pairs = zip(results, value_destination_pairs, strict=True)
+            return [self._seen_outside(result) if _several(to) else result for result, (_, to) in pairs]
+
+    def _combined_by_user(self, op: ReduceOp, tensors: Sequence[Any], options: Any) -> list[Any]:
+        """Combine several tensors in the way that a user has written for a batch of them."""
+        every = [PerReplica(self.draft.compiler.of_all_replicas(tensor)) for tensor in tensors]
+        pairs = [(values, self._real.plan.devices) for values in every]
+        answers = self.plan.collectives.batch_reduce(op, pairs, options)
+        return [answer.values[0] if isinstance(answer, DistributedValues) else answer for answer in answers]
 
     def _combined(self, op: ReduceOp, tensor: Any, options: Any = None) -> Any:
         from_user = self.plan.collectives.custom()
@@ -159,10 +175,15 @@ class StagedExtended(StrategyExtended):
         return answer.values[0] if isinstance(answer, DistributedValues) else answer
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
-        def combined(tensor: Any) -> Any:
+        (payload,) = payloads
+        if isinstance(payload, nest.CONTAINERS) and self.plan.collectives.custom() and self._count > 1:
+            combined = self._combined_by_user(op, nest.flatten(payload), options)
+            return [nest.pack_sequence_as(payload, combined)]
+
+        def combine(tensor: Any) -> Any:
             return self._combined(op, tensor, options)
 
-        return [nest.map_structure(combined, payloads[0])]
+        return [nest.map_structure(combine, payload)]
 
     def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
         def joined(tensor: Any) -> Any:

@@ -44,7 +44,7 @@ class Arguments:
             elif not isinstance(leaf, (plan.backend.tensor_type, *_USUAL)) and not hasattr(leaf, "__array__"):
                 _warn(leaf)
         # By replica. Without anything to take apart or to move, every replica gets the very objects that were given.
-        self._rows: Sequence[tuple[Any, ...]] | None = None
+        self._rows: Any = None
         if self._leaves and (count > 1 or distributed):
             self._rows = list(zip(*map(self._column, self._leaves), strict=True))
 
@@ -54,7 +54,8 @@ class Arguments:
             return self._given
         if self._shape is None:
             return self._rows[index], _NO_KEYWORDS
-        return optree.tree_unflatten(self._shape, self._rows[index])  # pyright: ignore[reportReturnType]
+        rebuilt: Any = optree.tree_unflatten(self._shape, self._rows[index])
+        return rebuilt
 
     def _column(self, leaf: Any) -> Sequence[Any]:
         """What each replica gets for one leaf."""

@@ -133,8 +133,8 @@ def devices_of(destinations: Any, replica: int = 0) -> tuple[Device, ...]:
         return tuple(device for r, value in enumerate(destinations.values) for device in devices_of(value, r))
     if isinstance(destinations, backend.tensor_type):
         return (backend.device_of(destinations),)
-    if hasattr(destinations, "device") and hasattr(destinations, "assign"):
-        return (Device(str(destinations.device)),)  # a variable
+    if (device := getattr(destinations, "device", None)) is not None and hasattr(destinations, "assign"):
+        return (Device(device),)  # of a variable
     if isinstance(destinations, (list, tuple)) and destinations:
         return tuple(device for name in destinations for device in devices_of(name))
     if hasattr(destinations, "__array__"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from refdist._core.base import nest
 from refdist._core.base.callables import NOT_RUN_WHEN_CALLED, require_callable
 from refdist._core.base.enums import ReduceOp
-from refdist._core.base.where import HERE, Where, entered
+from refdist._core.base.where import HERE, entered, where_of
 from refdist._core.clusters.workers import exchange, require_own_worker
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import Tensor
@@ -71,8 +71,7 @@ class EagerExtended(StrategyExtended):
         tensor_type, surroundings = backend.tensor_type, HERE.get()._replace(creations={})[2:]
 
         def body(index: int) -> Any:
-            # As Where(...), but without the Python function that a named tuple puts in front of it.
-            HERE.set(tuple.__new__(Where, (frames[index], devices[index], *surroundings)))
+            HERE.set(where_of((frames[index], devices[index]) + surroundings))
             positional, named = given.of(index)
             # Called without a star in the common cases: Python then does not use the C stack, which a greenlet has to save.
             if named or len(positional) > 1:

@@ -89,8 +89,9 @@ def _logical_devices(extended: "StrategyExtended", what: str) -> tuple[Device, .
             f"devices. Leave the call out, or use tf.distribute.TPUStrategy."
         )
     frame = HERE.get().frame
-    inside = frame is not None and frame.replica is not None and frame.strategy.extended is extended
-    return plan.logical[frame.replica.local_index if inside else 0]  # pyright: ignore[reportOptionalMemberAccess]
+    if frame is None or frame.replica is None or frame.strategy.extended is not extended:
+        return plan.logical[0]
+    return plan.logical[frame.replica.local_index]
 
 
 def _layouts(extended: "StrategyExtended") -> LogicalDevices:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from refdist._core.backends.choosing import current
-from refdist._core.clusters.workers import ClusterResolver, TFConfigClusterResolver
+from refdist._core.clusters.resolvers import ClusterResolver, TFConfigClusterResolver
 from refdist._core.seam.backend import host_device
 from refdist._core.seam.capabilities import Clustered, required
 from refdist._core.strategies.cross_device_ops import NcclAllReduce

@@ -7,7 +7,7 @@ from typing import Any
 
 from refdist._core.backends.choosing import current
 from refdist._core.base.where import HERE, entered
-from refdist._core.clusters.workers import ClusterResolver
+from refdist._core.clusters.resolvers import ClusterResolver
 from refdist._core.devices.device import Device
 from refdist._core.seam.backend import host_device
 from refdist._core.seam.capabilities import Clustered, required

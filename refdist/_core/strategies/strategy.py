@@ -11,10 +11,11 @@ from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.options import InputContext, InputOptions, RunOptions, ValueContext
-from refdist._core.base.where import HERE, Frame, Where
-from refdist._core.clusters.workers import together
+from refdist._core.base.where import HERE, Frame, Where, where_of
+from refdist._core.clusters.workers import workers_run_together
 from refdist._core.input.dataset import Dataset
-from refdist._core.input.distributed_dataset import Dealing, DistributedDataset, Placing, Share, Splitting, stage_of
+from refdist._core.input.distributed_dataset import DistributedDataset, stage_of
+from refdist._core.input.replica_batches import GlobalBatches, InputWorker, PerReplicaBatches, Placer
 from refdist._core.replicas import context
 from refdist._core.replicas.graph import Symbol, deferred
 from refdist._core.replicas.values import DistributedValues, PerReplica
@@ -98,15 +99,17 @@ class StrategyBase:
     def experimental_distribute_dataset(self, dataset: Any, options: InputOptions | None = None) -> DistributedDataset:
         """Cut each global batch of a dataset into one piece for each replica."""
         stage, own = stage_of(dataset)
-        placing = Placing(self._extended.plan, options)
-        return DistributedDataset(Splitting(stage, own, placing, self._share(), agree=self._agreed_seed))
+        placer = Placer(self._extended.plan, options)
+        return DistributedDataset(GlobalBatches(stage, own, placer, self._input_worker(), agree=self._agreed_seed))
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
     ) -> DistributedDataset:
         """Call a function once for each worker, and give each replica a whole batch of its dataset in each step."""
         require_callable(dataset_fn, "distribute_datasets_from_function()")
-        return DistributedDataset(Dealing(dataset_fn, Placing(self._extended.plan, options), self._share()))
+        return DistributedDataset(
+            PerReplicaBatches(dataset_fn, Placer(self._extended.plan, options), self._input_worker())
+        )
 
     def experimental_distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
@@ -122,15 +125,15 @@ class StrategyBase:
     def _agreed_seed(self, seed: int) -> int:
         return self._extended.from_all_workers("the seed of a shuffle", [seed])[0]
 
-    def _share(self) -> Share:
+    def _input_worker(self) -> InputWorker:
         plan = self._extended.plan
-        return Share(plan.workers, plan.worker, plan.replicas, self._anyone)
+        return InputWorker(plan.workers, plan.worker, plan.replicas, self._any_worker_continues)
 
-    def _anyone(self, goes_on: bool) -> bool:
-        """Ask whether any worker has another step; one that runs alone has nobody to ask."""
-        if not together():
-            return goes_on
-        return any(self._extended.from_all_workers("the next step of a distributed dataset", [goes_on]))
+    def _any_worker_continues(self, continues: bool) -> bool:
+        """Say whether any worker has another step; a worker that runs alone has none to ask."""
+        if not workers_run_together():
+            return continues
+        return any(self._extended.from_all_workers("the next step of a distributed dataset", [continues]))
 
     @context.contained
     def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
@@ -235,7 +238,7 @@ class Scope:
             around = () if frame is None else frame.creators
             new = Frame(strategy, None, (*around, strategy.extended.create_variable))
         depth, device = len(self._entered), strategy.extended.plan.scope_device or before.device
-        inside = tuple.__new__(Where, (new, device, *before[2:]))  # as _replace(), which takes three times as long
+        inside = where_of((new, device, *before[2:]))  # as _replace(), which takes three times as long
         try:
             self._entered.append((inside, before))
             HERE.set(inside)

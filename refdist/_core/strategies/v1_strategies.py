@@ -8,12 +8,13 @@ from typing import Any
 from refdist._core.base.enums import InputReplicationMode, ReduceOp
 from refdist._core.base.options import InputContext
 from refdist._core.base.where import HERE
+from refdist._core.clusters.resolvers import ClusterResolver, TFConfigClusterResolver
 from refdist._core.clusters.tpu_system import TPUClusterResolver
-from refdist._core.clusters.workers import ClusterResolver, TFConfigClusterResolver
 from refdist._core.devices.tpu_topology import DeviceAssignment
 from refdist._core.input.dataset import Dataset
-from refdist._core.input.distributed_dataset import DistributedDataset, Placing, Splitting, stage_of
+from refdist._core.input.distributed_dataset import DistributedDataset, stage_of
 from refdist._core.input.input_iterator import ConfigProto, InputIterator
+from refdist._core.input.replica_batches import GlobalBatches, Placer
 from refdist._core.strategies.central_storage import central_storage_plan
 from refdist._core.strategies.cross_device_ops import CrossDeviceOps
 from refdist._core.strategies.extended import EagerExtended
@@ -47,8 +48,8 @@ class StrategyV1(StrategyBase):
         DEPRECATED: this method is not available in TF 2.x.
         """
         stage, own = stage_of(dataset)
-        placing = Placing(self._extended.plan, None)
-        return InputIterator(DistributedDataset(Splitting(stage, own, placing, self._share(), even=True)))
+        placer = Placer(self._extended.plan, None)
+        return InputIterator(DistributedDataset(GlobalBatches(stage, own, placer, self._input_worker(), even=True)))
 
     def make_input_fn_iterator(
         self,

@@ -221,10 +221,7 @@ class StrategyExtended(abc.ABC):
 
     def tensor(self, value: Any, device: Device | None) -> Any:
         """Make a tensor of a value on a device; what is one already is only moved."""
-        backend = self.plan.backend
-        if isinstance(value, backend.tensor_type) and (device is None or backend.device_of(value) == device):
-            return value  # mostly; asked here, too, because every tensor that a replica brings comes by
-        return as_tensor(backend, value, device)
+        return as_tensor(self.plan.backend, value, device)
 
     def components(self, value: Any) -> Sequence[Any]:
         """The tensors of a per-replica value; a plain value is one where there is one replica."""

@@ -216,7 +216,7 @@ class OnWrite:
     @staticmethod
     def write_all(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> Sequence[Any]:
         """Write what the devices of all copies have, and return the new value of each."""
-        first, backend = variable.copies[0], variable.strategy.extended.backend
+        first, backend = variable.copies[0], variable.strategy.extended.plan.backend
         operand = first.operand(verb, value)
         with WRITING:
             # One computation for all copies, so that they are equal bit for bit, and nothing is stored before it succeeds.

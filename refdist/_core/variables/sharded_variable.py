@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base.convert import to_array
-from refdist._core.base.indexed_slices import IndexedSlices, Shard
+from refdist._core.base.indexed_slices import IndexedSlices, ShardSlices
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
@@ -94,7 +94,7 @@ def _within(slices: IndexedSlices, rows: range) -> IndexedSlices:
     inside = (own >= 0) & (own < len(rows))
     if is_tracer(own):
         # Which ones they are is known when the program runs; JAX drops what is to go beyond the end.
-        return Shard(slices.values, own * inside + len(rows) * ~inside)
+        return ShardSlices(slices.values, own * inside + len(rows) * ~inside)
     return IndexedSlices(slices.values[inside], own[inside])
 
 
@@ -204,7 +204,9 @@ def _count(partitioner: PartitionFunction, shape: tuple[int, ...], dtype: Any) -
 
 
 def _takes_parts(initial: Any) -> bool:
-    parameters = inspect.signature(initial).parameters if callable(initial) else {}
+    if not callable(initial):
+        return False
+    parameters = inspect.signature(initial).parameters
     every = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
     return every or {"partition_shape", "partition_offset"} <= parameters.keys()
 

@@ -44,5 +44,9 @@ def get_variable(
     initial = np.zeros(tuple(shape or ()), np.dtype(dtype)) if initializer is None else initializer
     if callable(initial):
         function = initial
-        initial = lambda: function(shape, dtype) if shape is not None else function()  # noqa: E731
+
+        def made() -> Any:
+            return function(shape, dtype) if shape is not None else function()
+
+        initial = made
     return Variable(initial, trainable, name=name, dtype=dtype, **options)

@@ -14,7 +14,7 @@ from refdist._core.base.enums import VariableAggregation, VariableSynchronizatio
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import staging
 from refdist._core.base.operators import add_operators
-from refdist._core.base.where import HERE, Where
+from refdist._core.base.where import HERE, where_of
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import dtype_name, numpy_text
 from refdist._core.replicas import context
@@ -56,7 +56,10 @@ class _Creation(type):
 
 
 def _bound(creator: context.Creator, following: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda **kwargs: creator(following, **kwargs)
+    def create(**kwargs: Any) -> Any:
+        return creator(following, **kwargs)
+
+    return create
 
 
 class Variable(Readable, metaclass=_Creation):
@@ -176,7 +179,7 @@ class Variable(Readable, metaclass=_Creation):
     def _computed(self, operation: Operation, operand: Any) -> Any:
         # The context is a copy, which ends with this call; so what is entered need not be left.
         here = HERE.get()
-        HERE.set(tuple.__new__(Where, (here.frame, self._device, *here[2:])))
+        HERE.set(where_of((here.frame, self._device, *here[2:])))
         with self.backend.on(self._device):
             return operation(self.stored, operand)
 
@@ -348,8 +351,8 @@ def replace(old: Any, new: Any) -> Any:
 
 
 def _initial(backend: "Backend", device: Device, value: Any, dtype: Any) -> Any:
-    require_single(value, "Variable()")
     value = current_value(value)
+    require_single(value, "Variable()")
     if isinstance(value, backend.tensor_type) and (dtype is None or value.dtype == np.dtype(dtype)):
         return backend.copy(value, device)
     return backend.put(to_array(value, dtype), device)

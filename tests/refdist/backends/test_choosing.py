@@ -1,3 +1,6 @@
+import pathlib
+import tomllib
+
 import pytest
 
 import refdist as tf
@@ -52,10 +55,19 @@ def test_a_backend_of_another_package_is_found_by_its_entry_point(monkeypatch):
         def load(self):
             return lambda **options: choosing._open("host", options)
 
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Entry()])
+    groups = {"refdist.backends": [Entry()]}
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: groups.get(group, []))
     tf.use("mine", gpus=3)
 
     assert 3 == tf.distribute.MirroredStrategy().num_replicas_in_sync
+
+
+def test_the_backends_that_are_built_in_are_offered_under_their_entry_points():
+    offered = tomllib.loads((pathlib.Path(__file__).parents[3] / "pyproject.toml").read_text())["project"][
+        "entry-points"
+    ]
+
+    assert choosing._BUILT_IN == offered["refdist.backends"]
 
 
 @pytest.mark.parametrize("counts", [{"cpus": 0}, {"gpus": -1}, {"gpus": 1.5}, {"gpus": True}, {"tpus": "2"}])

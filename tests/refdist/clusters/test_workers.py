@@ -11,7 +11,6 @@ from refdist._core.clusters.workers import run_workers
 
 NONE, SUM, MEAN, FIRST = tf.VariableAggregation
 ctx = tf.distribute.get_replica_context
-resolvers = tf.distribute.cluster_resolver
 
 
 def replica_id():
@@ -190,45 +189,6 @@ def test_a_parameter_server_does_not_train(monkeypatch):
     )
     with pytest.raises(ValueError, match="ps:0; expected one of worker:0"):
         tf.distribute.MultiWorkerMirroredStrategy()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{",
-        "[1]",
-        '{"task": 3}',
-        '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 4}}',
-        '{"cluster": {"worker": ["a:1"]}, "task": {"type": "chief", "index": 0}}',
-    ],
-)
-def test_a_configuration_that_is_none_is_refused(monkeypatch, text):
-    monkeypatch.setenv("TF_CONFIG", text)
-    with pytest.raises(ValueError, match="expected"):
-        resolvers.TFConfigClusterResolver()
-
-
-@pytest.mark.parametrize("cluster", [3, {"worker": "a:1"}, {"worker": [1]}])
-def test_a_cluster_that_is_none_is_refused(cluster):
-    with pytest.raises(TypeError, match="expected"):
-        tf.train.ClusterSpec(cluster)
-
-
-def test_resolvers_tell_addresses():
-    spec = tf.train.ClusterSpec({"worker": ["a:1", "b:2"], "ps": {0: "c:3"}})
-    simple = resolvers.SimpleClusterResolver(spec, task_type="worker", task_id=1, rpc_layer="grpc")
-
-    assert ("grpc://b:2", "grpc://c:3") == (simple.master(), simple.master("ps", 0))
-    assert "here" == resolvers.SimpleClusterResolver(spec, master="here").master()
-    assert "" == resolvers.SimpleClusterResolver(spec).master()
-    assert (["worker", "ps"], 2, spec) == (spec.jobs, spec.num_tasks("worker"), tf.train.ClusterSpec(spec))
-    with tf.using("host", gpus=3):
-        assert {"GPU": 3} == simple.num_accelerators()
-    for wrong in (lambda: spec.num_tasks("chief"), lambda: spec.task_address("ps", 1)):
-        with pytest.raises(ValueError, match="expected"):
-            wrong()
-    with pytest.raises(TypeError, match="ClusterSpec"):
-        resolvers.SimpleClusterResolver({"worker": []})
 
 
 def test_workers_share_the_devices_of_jax():

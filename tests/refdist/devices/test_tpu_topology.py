@@ -149,3 +149,46 @@ def test_an_assignment_that_is_none_is_refused():
     for make in (DeviceAssignment.build, lambda other: DeviceAssignment(other, [[[0, 0, 0, 0]]])):
         with pytest.raises(ValueError, match="initialize_tpu_system"):
             make("2x2")
+
+
+def test_a_stride_leaves_cores_out_between_those_of_a_replica_and_the_next_replica_takes_them():
+    # Whole chips that fill the mesh, so that without a stride the replicas would go around it in a ring.
+    strided = DeviceAssignment.build(whole_mesh((1, 4, 1, 2), hosts=1), [1, 2, 1, 2], [1, 2, 1, 1], num_replicas=2)
+
+    assert [[0, 0, 2, 2], [1, 1, 3, 3]] == strided.core_assignment[:, :, 1].tolist()
+
+
+def test_replicas_with_a_stride_lie_block_after_block():
+    strided = DeviceAssignment.build(whole_mesh((2, 2, 1, 1), hosts=1), None, [2, 1, 1, 1], num_replicas=4)
+
+    assert [[0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0]] == strided.core_assignment[:, 0].tolist()
+
+
+def test_a_ring_with_a_stride_is_refused():
+    with pytest.raises(ValueError, match="without stride"):
+        DeviceAssignment.build(
+            whole_mesh((1, 4, 1, 2), hosts=1),
+            [1, 2, 1, 2],
+            [1, 2, 1, 1],
+            num_replicas=2,
+            device_order_mode=DeviceOrderMode.RING,
+        )
+
+
+@pytest.mark.parametrize(
+    ("replicas", "expected"),
+    [
+        (2, [[0, 0, 0, 0], [0, 0, 0, 1]]),
+        (4, [[0, 0, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0], [1, 0, 0, 1]]),
+    ],
+)
+def test_a_few_replicas_share_a_chip_first_and_then_lie_along_the_axes(replicas, expected):
+    assignment = DeviceAssignment.build(whole_mesh((2, 2, 2, 2), hosts=2), num_replicas=replicas)
+
+    assert expected == assignment.core_assignment[:, 0].tolist()
+
+
+def test_the_tightest_axis_is_filled_first():
+    assignment = DeviceAssignment.build(whole_mesh((4, 1, 2, 1), hosts=1), num_replicas=4)
+
+    assert [[0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [1, 0, 1, 0]] == assignment.core_assignment[:, 0].tolist()

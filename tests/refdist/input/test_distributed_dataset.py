@@ -9,8 +9,9 @@ from hypothesis import strategies as generators
 import refdist as tf
 import simulator
 from refdist._core.clusters.workers import run_workers
-from refdist._core.input.distributed_dataset import DistributedDataset, Placing, Share, Splitting, stages_of
-from refdist._core.input.sharding import steps
+from refdist._core.input.distributed_dataset import DistributedDataset, stages_of
+from refdist._core.input.replica_batches import GlobalBatches, InputWorker, Placer
+from refdist._core.input.sharding import cut_batch
 from refdist._core.strategies.plan import Plan
 
 Dataset = tf.data.Dataset
@@ -33,10 +34,10 @@ def options(policy):
 
 
 def worker(local, workers, index):
-    """A plan for the replicas of one worker, and its share of the input."""
+    """A plan for the replicas of one worker, and what it knows of its part of the input."""
     with tf.using("host", gpus=local):
         plan: Plan = tf.distribute.MirroredStrategy().extended.plan
-    return Placing(plan, None), Share(workers, index, local * workers)
+    return Placer(plan, None), InputWorker(workers, index, local * workers)
 
 
 def steps_of(source, local):
@@ -56,10 +57,10 @@ def steps_of(source, local):
 def test_each_step_is_one_global_batch_over_the_replicas_of_all_workers(n, batch, local, workers, policy):
     own = []
     for index in range(workers):
-        placing, share = worker(local, workers, index)
+        placer, input_worker = worker(local, workers, index)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            source = Splitting(Dataset.range(n).batch(batch).stage, options(policy), placing, share)
+            source = GlobalBatches(Dataset.range(n).batch(batch).stage, options(policy), placer, input_worker)
         own.append(steps_of(source, local))
 
     together = [[piece for parts in step for piece in parts] for step in zip(*own, strict=True)]
@@ -132,10 +133,10 @@ def test_workers_whose_functions_make_datasets_of_different_length_end_together(
 
 @given(batch=generators.integers(0, 40), whole=generators.integers(1, 40), replicas=generators.integers(1, 9))
 def test_pieces_cover_a_batch_in_order(batch, whole, replicas):
-    cuts = [cut for step in steps(batch, whole, replicas, replicas) for cut in step]
+    cuts = [cut for step in cut_batch(batch, whole, replicas, replicas) for cut in step]
 
     assert [position for start, stop in cuts for position in range(start, stop)] == list(range(batch))
-    assert 1 == len(steps(batch, whole, replicas, replicas)), "one batch is one step on one worker"
+    assert 1 == len(cut_batch(batch, whole, replicas, replicas)), "one batch is one step on one worker"
 
 
 def test_several_workers_share_out_files(tmp_path):
@@ -144,10 +145,10 @@ def test_several_workers_share_out_files(tmp_path):
     dataset = tf.data.TextLineDataset([str(tmp_path / f"{index}.txt") for index in range(4)]).batch(1)
     seen = []
     for index in range(2):
-        placing, share = worker(1, 2, index)
+        placer, input_worker = worker(1, 2, index)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            source = Splitting(dataset.stage, options(Policy.AUTO), placing, share)
+            source = GlobalBatches(dataset.stage, options(Policy.AUTO), placer, input_worker)
         seen.append([line for step in steps_of(source, 1) for line in step[0]])
 
     assert [[b"0", b"2"], [b"1", b"3"]] == seen
@@ -155,20 +156,23 @@ def test_several_workers_share_out_files(tmp_path):
 
 def test_too_few_files_and_no_files_are_errors_with_advice(tmp_path):
     (tmp_path / "a").write_text("x")
-    placing, share = worker(1, 2, 0)
+    placer, input_worker = worker(1, 2, 0)
     with pytest.raises(ValueError, match="1 files for 2 workers"):
-        Splitting(tf.data.TextLineDataset(str(tmp_path / "a")).stage, options(Policy.FILE), placing, share)
+        GlobalBatches(tf.data.TextLineDataset(str(tmp_path / "a")).stage, options(Policy.FILE), placer, input_worker)
     with pytest.raises(ValueError, match="does not come from files"):
-        Splitting(Dataset.range(4).stage, options(Policy.FILE), placing, share)
+        GlobalBatches(Dataset.range(4).stage, options(Policy.FILE), placer, input_worker)
 
 
 def test_sharing_out_by_element_is_announced_and_can_be_switched_off_or_placed():
-    placing, share = worker(1, 2, 1)
+    placer, input_worker = worker(1, 2, 1)
     with pytest.warns(UserWarning, match="each of the 2 workers reads all of it"):
-        Splitting(Dataset.range(4).batch(1).stage, options(Policy.AUTO), placing, share)
-    everything = Splitting(Dataset.range(4).batch(1).stage, options(Policy.OFF), placing, share)
-    hinted = Splitting(
-        Dataset.range(4).shard(tf.data.experimental.SHARD_HINT, 0).batch(1).stage, options(Policy.HINT), placing, share
+        GlobalBatches(Dataset.range(4).batch(1).stage, options(Policy.AUTO), placer, input_worker)
+    everything = GlobalBatches(Dataset.range(4).batch(1).stage, options(Policy.OFF), placer, input_worker)
+    hinted = GlobalBatches(
+        Dataset.range(4).shard(tf.data.experimental.SHARD_HINT, 0).batch(1).stage,
+        options(Policy.HINT),
+        placer,
+        input_worker,
     )
 
     assert [0, 1, 2, 3] == [x for step in steps_of(everything, 1) for x in step[0]]

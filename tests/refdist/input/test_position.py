@@ -116,7 +116,7 @@ def test_the_table_above_has_every_stage(files):
     seen = {type(stage) for make in STAGES.values() for stage in make(files).stage.walk()}
     # A loader has no pipeline of ours around it; what it delivers is counted as a generator's elements are. What a window holds
     # is an element, and no stage of the pipeline. What is divided among workers is tested with them.
-    assert {Stage, sources.Loader, transforms.Divided, windows.Held} == {
+    assert {Stage, sources.Loader, transforms.DividedBatches, windows.InMemoryElements} == {
         kind for kind in stages(Stage) if kind.__module__.startswith("refdist")
     } - seen
 
@@ -364,3 +364,24 @@ def test_a_generator_over_a_shuffled_dataset_has_no_position_unless_its_order_is
     again.restore(iterator.state())
 
     assert some(iterator, 9) == some(again, 9)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: Dataset.range(n),
+        lambda n: Dataset.range(n).batch(2),
+        lambda n: Dataset.range(n).batch(2).prefetch(1),
+        lambda n: Dataset.range(9).take(n).batch(2),
+    ],
+)
+def test_a_position_beyond_an_empty_dataset_is_refused_and_its_beginning_is_not(make):
+    iterator = iter(make(3))
+    beginning = iterator.state()
+    next(iterator)
+    with pytest.raises(ValueError, match="expected at most 0"):
+        iter(make(0)).restore(iterator.state())
+    empty = iter(make(0))
+    empty.restore(beginning)
+
+    assert [] == list(empty)

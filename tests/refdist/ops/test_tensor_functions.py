@@ -59,7 +59,7 @@ def test_a_device_scope_ends_with_an_error(any_backend, names):
 
 
 def test_a_per_replica_value_is_no_tensor():
-    with pytest.raises(ValueError, match="expected a single value"):
+    with pytest.raises(ValueError, match="expected a single one"):
         tf.constant(PerReplica([1.0, 2.0]))
 
 

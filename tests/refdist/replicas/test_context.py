@@ -266,3 +266,30 @@ def test_arrays_of_other_libraries_are_destinations_where_their_replica_is(count
 
     assert [[count] * 2] * count == [part.tolist() for part in strategy.experimental_local_results(values)]
     assert list(strategy.extended.worker_devices) == list(strategy.experimental_local_results(devices))
+
+
+@pytest.mark.parametrize("scope", [None, 2, 4])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_merge_function_makes_tensors_on_the_host_wherever_its_replicas_are(names, any_backend, count, scope):
+    strategy, places = tf.distribute.MirroredStrategy(names[1 : 1 + count]), []
+
+    def merge(strategy, value):
+        places.extend(tf.device_name(tensor) for tensor in (tf.constant(1.0), tf.constant([2]), tf.ones([2])))
+        return tf.constant(1.0)
+
+    def body():
+        with tf.device(None if scope is None else names[scope]):
+            merged = get_replica_context().merge_call(merge, args=(tf.constant(0.0),))
+        return merged + 0.0
+
+    result = strategy.run(body)
+
+    assert ["/job:localhost/replica:0/task:0/device:CPU:0"] * 3 == places
+    assert names[1 : 1 + count] == [tf.device_name(part)[-5:] for part in strategy.experimental_local_results(result)]
+
+
+def test_after_a_merge_a_replica_makes_tensors_on_its_own_device_again(names, any_backend):
+    strategy = tf.distribute.MirroredStrategy(names[1:4])
+    made = strategy.run(lambda: (get_replica_context().merge_call(lambda _: None), tf.constant(1.0))[1])
+
+    assert names[1:4] == [tf.device_name(part)[-5:] for part in made.values]

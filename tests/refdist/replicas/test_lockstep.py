@@ -1,3 +1,4 @@
+import contextlib
 import contextvars
 import gc
 import threading
@@ -8,6 +9,7 @@ from greenlet import greenlet
 from hypothesis import given
 from hypothesis import strategies as generators
 
+import refdist as tf
 from refdist._core.base.call_sites import call_site
 from refdist._core.replicas import lockstep
 from refdist._core.replicas.lockstep import Meeting, MeetingError, pause, play
@@ -265,3 +267,41 @@ def test_runners_do_not_keep_what_they_were_started_for():
     thread.join()
 
     assert [[None, None, None]] == gone
+
+
+def test_a_body_that_goes_on_after_the_first_unwindings_comes_to_its_end():
+    ended = []
+
+    def body():
+        replica = tf.distribute.get_replica_context()
+        if replica.replica_id_in_sync_group == 1:
+            raise KeyError("x")
+        for _ in range(3):
+            with contextlib.suppress(BaseException):
+                replica.all_reduce("sum", 1.0)
+        ended.append(replica.replica_id_in_sync_group)
+
+    with tf.using("host", gpus=3):
+        strategy = tf.distribute.MirroredStrategy()
+    with pytest.raises(KeyError):
+        strategy.run(body)
+
+    assert [0] == ended
+
+
+def test_two_calls_in_one_line_are_told_apart_by_their_columns():
+    tf.use("simulator", gpus=2)
+    strategy = tf.distribute.MirroredStrategy()
+
+    def step():
+        replica = tf.distribute.get_replica_context()
+        first = replica.replica_id_in_sync_group == 0
+        one = tf.constant(1.0)
+        return replica.all_reduce("sum", one) if first else replica.all_reduce("sum", one)  # noqa: RUF034
+
+    with pytest.raises(tf.errors.MeetingError) as caught:
+        strategy.run(step)
+
+    rows = [line for line in str(caught.value).splitlines() if "waiting in" in line]
+    assert 2 == len(rows)
+    assert 2 == len({row.rpartition("column ")[2] for row in rows})

@@ -391,3 +391,43 @@ def test_extended_knows_its_variables(strategy):
     assert extended.worker_devices == extended.non_slot_devices([variable])
     with pytest.raises(ValueError, match="another strategy"):
         tf.distribute.MirroredStrategy([d[-5:] for d in extended.worker_devices]).extended.update(variable, lambda v: v)
+
+
+def staged_on_read(strategy):
+    """A variable whose copies 0, 10, 20 were written by a compiled program, which keeps them in a form of its own."""
+    variable = make(strategy, 0.0, synchronization=ON_READ, aggregation=SUM)
+    strategy.run(tf.function(lambda: variable.assign(tf.constant(10.0) * replica_id())))
+    return variable
+
+
+def test_after_a_program_has_written_one_replica_writes_its_copy_and_the_others_keep_theirs(strategy):
+    variable = staged_on_read(strategy)
+    strategy.run(lambda: variable.assign_add(tf.constant(1.0)) if replica_id() == 1 else None)
+
+    assert [0.0, 11.0, 20.0] == copies(variable)
+
+
+def test_after_a_program_has_written_a_copy_is_written_by_itself_and_the_others_keep_theirs(strategy):
+    variable = staged_on_read(strategy)
+    variable.values[2].assign(5.0)
+
+    assert [0.0, 10.0, 5.0] == copies(variable)
+    strategy.run(tf.function(lambda: variable.assign_add(tf.constant(1.0))))
+    assert [1.0, 11.0, 6.0] == copies(variable)
+
+
+def test_after_a_program_has_written_update_changes_every_copy(strategy):
+    mirrored, own = make(strategy, 1.0, aggregation=MEAN), staged_on_read(strategy)
+    strategy.run(tf.function(lambda: mirrored.assign_add(tf.constant(4.0))))
+    for variable in (mirrored, own):
+        strategy.extended.update(variable, lambda copy: copy.assign_sub(1.0))
+
+    assert ([4.0] * 3, [-1.0, 9.0, 19.0]) == (copies(mirrored), copies(own))
+
+
+def test_a_plain_variable_is_written_after_a_program_has_written_it(any_backend):
+    variable = tf.Variable(1.0)
+    tf.function(lambda: variable.assign(5.0))()
+    variable.assign_add(1.0)
+
+    assert 6.0 == variable.numpy()

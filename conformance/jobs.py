@@ -1,4 +1,4 @@
-"""Plays tasks on an implementation in several processes at once, until all are done or an interrupt ends them."""
+"""Jobs and their tasks, run on an implementation in several processes at once, until all are done or interrupted."""
 
 import functools
 import queue
@@ -10,8 +10,8 @@ from types import FunctionType
 
 from conformance.checks import Check
 from conformance.declarations import Declarations
+from conformance.describing import START_SECONDS, NotStarted, describe
 from conformance.implementations import Description, locate
-from conformance.opening import START_SECONDS, NotStarted, describe
 from conformance.results import Case, Result, Status
 from conformance.stopping import Stop, Stopped, stopped_by_interrupts
 from conformance.worker import Limits, Worker
@@ -20,7 +20,7 @@ CHECKS = "conformance.checks:checks"
 HEAVY = frozenset({"keras"})
 HEAVY_WEIGHT = 30  # how many other tasks take as long as one with such a library
 Started = Callable[[str, Case], None]
-"""Is told the implementation and the case, each time that a case starts; by several threads if there are several workers."""
+"""Called with the implementation and the case whenever a case starts; by several threads if there are several workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +31,27 @@ class Job:
     """A name, or "package.module:object"."""
     ids: tuple[str, ...]
     replicas: tuple[int, ...] | None = None
-    """Only these replica counts; without it, all that a check names."""
+    """Only these replica counts; if None, all that a check names."""
     timeout: float = 60.0
     """The seconds after which a case is ended."""
     start_timeout: float = START_SECONDS
-    """The seconds after which a process is ended that imports or opens the implementation."""
+    """The seconds after which a process that imports or opens the implementation is ended."""
     checks: str = CHECKS
     """The place of the function that returns the checks."""
     faults: str | None = None
-    """The place of the function that returns the faults, where cases have any."""
+    """The place of the function that returns the faults, if cases have any."""
     mode: str = "full"
     seed: int = 0
     """Where the values of deep mode come from."""
     workers: int = 1
-    """In how many processes at once."""
+    """How many processes run at once."""
     only: frozenset[Case] | None = None
-    """Only these cases; without it, all."""
+    """Only these cases; if None, all."""
     patient: bool = False
-    """Whether to run even what needs a broken behavior."""
+    """Whether to run even cases that need a broken behavior."""
     declarations: Declarations = field(default_factory=Declarations)
     described: Description | NotStarted | None = None
-    """What is known of the implementation, or why nothing is; without it, it is asked."""
+    """What is known of the implementation, or why it could not be started; if None, it is asked."""
 
     def loaded_checks(self) -> Mapping[str, Check]:
         """Return the checks by id."""
@@ -71,15 +71,15 @@ class Task:
     cases: tuple[Case, ...]
     until: frozenset[Status] = frozenset()
     heavy: bool = False
-    """Whether it loads a library that takes seconds, so that one process is to run all of these."""
+    """Whether it loads a library that takes seconds to import, so that one process should run all such tasks."""
 
 
-def play(
+def run_tasks(
     job: Job, implementation: Description, batches: Iterable[Sequence[Task]], started: Started
 ) -> Generator[tuple[Case, Result]]:
-    """Run one batch of tasks after another, each shared out over the workers, and yield the results as they come.
+    """Run one batch of tasks after another, each divided among the workers, and yield the results as they arrive.
 
-    An interrupt ends the run when all that was answered before it has been yielded.
+    An interrupt ends the run after everything that was answered before it has been yielded.
     """
     count = job.workers if implementation.parallel else 1
     request = {
@@ -98,14 +98,14 @@ def play(
                 workers.append(stack.enter_context(closing(worker)))
             told = functools.partial(started, implementation.name)
             yield from _at_once(workers, shares(batch, len(workers)), told, stop)
-            if stop.wished:
+            if stop.requested:
                 raise KeyboardInterrupt
 
 
 def shares(batch: Sequence[Task], count: int) -> list[list[Task]]:
-    """Share tasks out among workers: the heavy ones to the first, the others so that all have as much to do.
+    """Divide tasks among workers: the heavy ones to the first, the others so that all have about as much to do.
 
-    Which worker runs what is the same in every run, so that what one check does to the next is too.
+    The division is the same in every run, and so are the effects that one check has on the next.
     """
     found: list[list[Task]] = [[] for _ in range(count)]
     loads = [0] * count
@@ -119,7 +119,7 @@ def shares(batch: Sequence[Task], count: int) -> list[list[Task]]:
 def _at_once(
     workers: Sequence[Worker], shares: Sequence[Sequence[Task]], started: Callable[[Case], None], stop: Stop
 ) -> Iterator[tuple[Case, Result]]:
-    """Let each worker run its share in a thread, and yield the results as they come; an error comes after them."""
+    """Let each worker run its share in a thread, and yield the results as they arrive; an error is raised after them."""
     found: queue.SimpleQueue[tuple[Case, Result] | None] = queue.SimpleQueue()
     errors: list[BaseException] = []
 
@@ -127,7 +127,7 @@ def _at_once(
         try:
             for task in share:
                 for case in task.cases:
-                    if stop.wished:
+                    if stop.requested:
                         return
                     started(case)
                     result = worker.run(case)

@@ -6,17 +6,17 @@ import numpy as np
 from hypothesis import strategies as drawn
 
 from conformance.deep import Draw, deep
-from conformance.deep.generators import FLOATS, alike, batches, strategy
+from conformance.deep.generators import FLOATS, batches, one_array_per_replica, strategy
 from conformance.world import World
 
 TOLERANCE = 2e-3
-"""What the division of a mean may cost in float16."""
+"""The error that the division of a mean may cause in float16."""
 
 
 @deep("REDUCE-04")
 def sum_over_replicas_is_the_sum_of_the_stack(world: World, draw: Draw) -> None:
     chosen = strategy(world, draw)
-    parts = alike(draw, chosen.num_replicas_in_sync)
+    parts = one_array_per_replica(draw, chosen.num_replicas_in_sync)
 
     total = chosen.reduce(world.tf.distribute.ReduceOp.SUM, world.per_replica(chosen, parts), axis=None)
 
@@ -27,7 +27,7 @@ def sum_over_replicas_is_the_sum_of_the_stack(world: World, draw: Draw) -> None:
 @deep("REDUCE-06")
 def mean_over_replicas_is_the_mean_of_the_stack(world: World, draw: Draw) -> None:
     chosen = strategy(world, draw)
-    parts = alike(draw, chosen.num_replicas_in_sync, dtypes=FLOATS)
+    parts = one_array_per_replica(draw, chosen.num_replicas_in_sync, dtypes=FLOATS)
 
     mean = chosen.reduce(world.tf.distribute.ReduceOp.MEAN, world.per_replica(chosen, parts), axis=None)
 
@@ -57,7 +57,7 @@ def mean_over_the_batch_is_that_of_all_examples(world: World, draw: Draw) -> Non
 @deep("REDUCE-24")
 def every_axis_can_be_summed_away(world: World, draw: Draw) -> None:
     chosen = strategy(world, draw)
-    parts = alike(draw, chosen.num_replicas_in_sync, smallest_rank=1)
+    parts = one_array_per_replica(draw, chosen.num_replicas_in_sync, smallest_rank=1)
     axis = draw("axis", drawn.integers(0, parts[0].ndim - 1))
 
     total = chosen.reduce(world.tf.distribute.ReduceOp.SUM, world.per_replica(chosen, parts), axis=axis)
@@ -69,7 +69,7 @@ def every_axis_can_be_summed_away(world: World, draw: Draw) -> None:
 def all_reduce_gives_every_replica_the_sum_of_each_part_of_a_nest(world: World, draw: Draw) -> None:
     chosen = strategy(world, draw)
     count = chosen.num_replicas_in_sync
-    parts = alike(draw, count)
+    parts = one_array_per_replica(draw, count)
 
     def fn(value: Any) -> Any:
         context = world.tf.distribute.get_replica_context()

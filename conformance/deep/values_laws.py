@@ -6,14 +6,14 @@ from typing import Any, cast
 from hypothesis import strategies as drawn
 
 from conformance.deep import Draw, deep
-from conformance.deep.generators import alike, nests, strategy
+from conformance.deep.generators import nests, one_array_per_replica, strategy
 from conformance.world import World
 
 
 @deep("VALUES-03")
 def every_array_comes_back_from_its_replica(world: World, draw: Draw) -> None:
     chosen = strategy(world, draw)
-    parts = alike(draw, chosen.num_replicas_in_sync)
+    parts = one_array_per_replica(draw, chosen.num_replicas_in_sync)
 
     values = chosen.experimental_distribute_values_from_function(
         lambda context: world.tf.constant(parts[context.replica_id_in_sync_group])

@@ -1,4 +1,4 @@
-"""What must be known of an implementation before it is run, and how to learn it from a process that may not survive it."""
+"""What must be known of an implementation before it is run, asked of a separate process that may not survive it."""
 
 import sys
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from conformance.results import Status
 from conformance.stopping import Stop
 
 START_SECONDS = 60.0
-"""The time for a process to import an implementation, and for another one to open it."""
+"""How long a process may take to import an implementation, and another one to open it."""
 
 
 class SuiteError(Exception):
@@ -30,9 +30,9 @@ class NotStarted(SuiteError):
 
 
 def describe(name: str, limit_seconds: float = START_SECONDS) -> Description:
-    """Return what is known of an implementation, which is imported in a process of its own.
+    """Return what is known of an implementation, which is imported in a separate process.
 
-    Those of this project, and what this process has imported already, need none.
+    Those of this project, and those that this process has already imported, need none.
     """
     module = place_of(name).partition(":")[0]
     if name in NAMES or module in sys.modules:
@@ -49,7 +49,7 @@ def describe(name: str, limit_seconds: float = START_SECONDS) -> Description:
 
 
 def accepted(message: Any) -> Any:
-    """Return what a process says after it has imported or opened an implementation, or raise why it could not."""
+    """Return what a process answers after it has imported or opened an implementation, or raise the reason why it could not."""
     if not isinstance(message, Mapping) or not isinstance(message.get("refused", ""), str):
         raise ValueError("expected an object")
     if "refused" not in message:

@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and what they take."""
+"""The command line: the commands, and the options that each takes."""
 
 import argparse
 import os
@@ -9,8 +9,8 @@ from typing import Any
 from conformance import last
 from conformance.commands import diff, faults, listing, run, xfails
 from conformance.comparing import DEFAULT
+from conformance.describing import START_SECONDS
 from conformance.implementations import GROUP, NAMES
-from conformance.opening import START_SECONDS
 from conformance.output import EXIT_CODES, FAULT_EXIT_CODES
 from conformance.proofs import FAULTS
 from conformance.runner import CHECKS
@@ -38,7 +38,7 @@ def _run(commands: Commands) -> None:
         "--impl", action="append", metavar="NAME", help=f"{NAMED}; may be repeated (default: simulator)"
     )
     parser.add_argument("--replicas", type=_counts, default=(), metavar="1,2", help="only these replica counts")
-    modes = "quick: one replica count for each check; full: all (the default); deep: all, and laws on drawn values"
+    modes = "quick: one replica count for each check; full: all (the default); deep: all, and laws on random values"
     parser.add_argument("--mode", choices=MODES, help=modes)
     parser.add_argument("--seed", type=int, metavar="N", help="where the values of deep mode come from (default: 0)")
     parser.add_argument("--json", type=_file, metavar="FILE", help="write the report there too")
@@ -94,7 +94,7 @@ def _show(commands: Commands) -> None:
 
 
 def _update_xfails(commands: Commands) -> None:
-    summary = "run, and rewrite a file for --xfail: reasons stay, what passes goes, what is new comes"
+    summary = "run, and rewrite a file for --xfail: reasons stay, what passes is removed, what is new is added"
     parser = _add(commands, "update-xfails", summary, xfails.command, [_selecting(), _executing()])
     parser.add_argument("file", type=_file, metavar="FILE")
     parser.add_argument("--impl", required=True, metavar="NAME", help=NAMED)

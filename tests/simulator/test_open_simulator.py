@@ -6,7 +6,7 @@ import refdist as tf
 import simulator
 from refdist._core.seam.capabilities import Timed, capability
 from simulator.cluster_backend import ClusterBackend
-from simulator.opening import open_simulator
+from simulator.open_simulator import open_simulator
 from simulator.simulator_backend import SimulatorBackend
 from tests.simulator.star import STAR
 

@@ -1,0 +1,294 @@
+"""How the batches of a dataset reach the replicas: each global batch is split among them, or each gets whole batches."""
+
+import abc
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from refdist._core.base import nest
+from refdist._core.base.enums import InputReplicationMode
+from refdist._core.base.options import InputContext, InputOptions
+from refdist._core.base.where import entered
+from refdist._core.devices.device import Device
+from refdist._core.devices.tensor import make
+from refdist._core.input.dataset import Dataset
+from refdist._core.input.dataset_options import Options
+from refdist._core.input.position import Pass
+from refdist._core.input.sharding import autosharded, cut_batch, global_batch_size
+from refdist._core.input.stage import Stage
+from refdist._core.input.transforms import DividedBatches
+from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec, batched, require_tensor, unbatched
+from refdist._core.replicas.values import PerReplica
+from refdist._core.seam.backend import host_device
+from refdist._core.seam.capabilities import KeepsLedger, capability
+
+if TYPE_CHECKING:
+    from refdist._core.strategies.plan import Plan
+
+Step = tuple[Any, Sequence[range]]  # what the replicas get, and which samples that is
+
+
+@dataclasses.dataclass(frozen=True)
+class InputWorker:
+    """The worker that reads the data: its number among all input pipelines, and how many replicas they feed."""
+
+    pipelines: int
+    index: int
+    replicas: int  # of all workers
+    any_continues: Callable[[bool], bool] = lambda continues: continues  # takes whether this worker has another step
+
+
+class Placer:
+    """Puts the pieces of a step on the replicas' devices."""
+
+    def __init__(self, plan: "Plan", options: InputOptions | None) -> None:
+        self.plan = plan
+        if options is not None and not isinstance(options, InputOptions):
+            raise TypeError(
+                f"The options are {options!r}; expected a tf.distribute.InputOptions. A dataset takes its own options with "
+                f"with_options()."
+            )
+        if options is not None and options.experimental_replication_mode is not InputReplicationMode.PER_WORKER:
+            raise NotImplementedError(
+                f"The options have {options.experimental_replication_mode}; expected InputReplicationMode.PER_WORKER, because "
+                f"there is one input pipeline for each worker. Tell the replicas apart in the replica function."
+            )
+        fetch = options is None or options.experimental_fetch_to_device is not False
+        host = host_device(plan.backend)
+        self._devices: tuple[Device, ...] = plan.devices if fetch else (host,) * len(plan.devices)
+
+    def recorder(self) -> Callable[[Sequence[range]], None]:
+        """Return a function that records the samples of each step of one loop, if the backend keeps a ledger."""
+        keeping = capability(self.plan.backend, KeepsLedger)
+        ledger = None if keeping is None else keeping.ledger_in_use()
+        if ledger is None:
+            return lambda samples: None
+        loop, numbers = ledger.new_loop(), itertools.count()
+
+        def record(samples: Sequence[range]) -> None:
+            step = next(numbers)
+            for replica, replica_samples in enumerate(samples):
+                ledger.record(loop, step, replica, self.plan.devices[replica], replica_samples)
+
+        return record
+
+    def place(self, pieces: Sequence[Any]) -> Any:
+        """Return the element of one step: bare for a single replica, otherwise a nest of per-replica values."""
+        put = self.plan.backend.put
+        if len(pieces) == 1:
+            return nest.map_structure(lambda leaf: _tensor(put, leaf, self._devices[0]), pieces[0])
+        if not isinstance(pieces[0], nest.CONTAINERS):
+            return PerReplica([_tensor(put, piece, d) for piece, d in zip(pieces, self._devices, strict=True)])
+        placed_pieces = [
+            nest.map_structure(lambda leaf, d=device: _tensor(put, leaf, d), piece)
+            for piece, device in zip(pieces, self._devices, strict=True)
+        ]
+        return nest.transpose(placed_pieces, PerReplica, AssertionError)
+
+    def spec(self, replica_spec: Any) -> Any:
+        """The spec of the element of one step, given what one replica gets."""
+        count = len(self.plan.devices)
+        if count == 1:
+            return replica_spec
+        return nest.map_structure(lambda leaf: PerReplicaSpec(*[leaf] * count), replica_spec)
+
+
+class StepSource(abc.ABC):
+    """Where a loop over a distributed dataset takes its steps from."""
+
+    stage: Stage
+    ahead: int  # how many steps are read before they are wanted
+    _placer: Placer
+
+    @property
+    @abc.abstractmethod
+    def element_spec(self) -> Any:
+        """The spec of an element."""
+
+    @abc.abstractmethod
+    def stages(self) -> list[str]:
+        """What is done to the dataset, for inspection."""
+
+    @abc.abstractmethod
+    def steps(self, elements: Pass) -> Iterator[Step]:
+        """Make steps of the elements of one pass."""
+
+    @abc.abstractmethod
+    def any_worker_continues(self, continues: bool) -> bool:
+        """Say whether any worker has another step, given whether this one does."""
+
+    def recorder(self) -> Callable[[Sequence[range]], None]:
+        """Return a function that records the samples of each step of one loop."""
+        return self._placer.recorder()
+
+    def empty_step(self, last: Any) -> Step:
+        """A step without samples, for a worker that has run out of data before others; shaped like the last step, if any."""
+        local = len(self._placer.plan.devices)
+        if last is None:
+            last = self._placer.place([nest.map_structure(_zeros, self.stage.spec())] * local)
+        return nest.map_structure(_empty_like, last), [range(0)] * local
+
+
+class GlobalBatches(StepSource):
+    """Takes the elements of a dataset as global batches, and splits each among the replicas."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        options: Options,
+        placer: Placer,
+        worker: InputWorker,
+        even: bool = False,
+        agree: Callable[[int], int] = lambda seed: seed,
+    ) -> None:
+        policy = options.experimental_distribute.auto_shard_policy
+        self.stage = autosharded(stage, policy, worker.pipelines, worker.index, agree)
+        self._placer, self._worker, self._even = placer, worker, even
+        self._batch_size, self.ahead = global_batch_size(stage), worker.replicas
+        # Where every worker reads all batches and takes its part of each, they all have the same number of steps.
+        self._divided = isinstance(self.stage, DividedBatches)
+
+    @property
+    def element_spec(self) -> Any:
+        spec = self.stage.spec()
+        if self._worker.replicas == 1:
+            return spec
+        for leaf in nest.flatten(spec):
+            _require_batch(len(leaf.shape))
+        return self._placer.spec(batched(unbatched(spec), None))
+
+    def stages(self) -> list[str]:
+        worker = self._worker
+        size = math.ceil(self._batch_size / worker.replicas) if self._batch_size else "?"
+        shard = [f"shard({worker.pipelines}, {worker.index})"] if worker.pipelines > 1 else []
+        return [f"rebatch({size})", *shard, f"prefetch({worker.replicas})"]
+
+    def any_worker_continues(self, continues: bool) -> bool:
+        return continues if self._divided or self._even else self._worker.any_continues(continues)
+
+    def steps(self, elements: Pass) -> Iterator[Step]:
+        progress, replicas = elements.progress, self._worker.replicas
+        local, seen = len(self._placer.plan.devices), elements.consumed + elements.skip
+        for batch in elements:
+            size = _size(batch) if replicas > 1 else elements.consumed - seen
+            first, seen = seen, seen + size
+            if replicas == 1:
+                yield self._placer.place([batch]), [range(first, seen)]
+                continue
+            if self._even and size % replicas:
+                raise ValueError(
+                    f"A batch of {size} examples was to be divided evenly among {replicas} replicas; expected a multiple. Use "
+                    f"drop_remainder=True, or make_input_fn_iterator(), which divides nothing."
+                )
+            if self._batch_size is None and elements.first_batch_size is None:
+                elements.first_batch_size = size
+            full_size = size if self._even else self._batch_size or elements.first_batch_size or size
+            if self._divided:
+                first_replica = self._worker.index * local
+                (everything,) = cut_batch(size, full_size, replicas, replicas)
+                cuts = [everything[first_replica : first_replica + local]]
+            else:
+                cuts = cut_batch(size, full_size, replicas, local)
+            for number, step in enumerate(cuts, 1):
+                progress.samples = step[-1][1] if number < len(cuts) else 0
+                samples = [range(first + start, first + stop) for start, stop in step]
+                yield self._placer.place([_piece(batch, start, stop) for start, stop in step]), samples
+            if self._worker.pipelines > 1:
+                progress.before = elements.mark()
+
+
+class PerReplicaBatches(StepSource):
+    """Calls a dataset function, and gives each replica a whole batch of its worker's dataset in each step."""
+
+    def __init__(self, dataset_fn: Callable[[InputContext], Any], placer: Placer, worker: InputWorker) -> None:
+        given = InputContext(worker.pipelines, worker.index, worker.replicas)
+        with entered(device=host_device(placer.plan.backend)):
+            made = dataset_fn(given)
+        if not isinstance(made, Dataset):
+            raise TypeError(
+                f"dataset_fn returned a {type(made).__name__} for input pipeline {worker.index}; expected a tf.data.Dataset. "
+                f"Return the dataset itself."
+            )
+        self.stage, self._placer, self._worker = made.stage, placer, worker
+        self.ahead = len(placer.plan.devices)
+
+    @property
+    def element_spec(self) -> Any:
+        spec = self.stage.spec()
+        if len(self._placer.plan.devices) > 1:
+            spec = nest.map_structure(
+                lambda leaf: TensorSpec((None, *leaf.shape[1:]) if leaf.shape else (), leaf.dtype), spec
+            )
+        return self._placer.spec(spec)
+
+    def stages(self) -> list[str]:
+        return [f"prefetch({len(self._placer.plan.devices)})"]
+
+    def any_worker_continues(self, continues: bool) -> bool:
+        return self._worker.any_continues(continues)
+
+    def steps(self, elements: Pass) -> Iterator[Step]:
+        local, before = len(self._placer.plan.devices), elements.consumed + elements.skip
+        batches: list[Any] = []
+        samples: list[range] = []
+        for element in elements:
+            batches.append(element)
+            samples.append(range(before, elements.consumed))
+            before = elements.consumed
+            if len(batches) == local:
+                yield self._placer.place(batches), samples
+                batches, samples = [], []
+        if batches:
+            missing = local - len(batches)
+            filled = [*batches, *[nest.map_structure(_empty_like, batches[0])] * missing]
+            yield self._placer.place(filled), [*samples, *[range(before, before)] * missing]
+
+
+def _tensor(put: Callable[[Any, Device], Any], leaf: Any, device: Device) -> Any:
+    array = leaf if type(leaf) is np.ndarray else np.asarray(require_tensor(leaf))
+    return make(array, device) if array.dtype.kind == "O" else put(array, device)
+
+
+def _size(batch: Any) -> int:
+    leaves = nest.flatten(batch)
+    for leaf in leaves:
+        _require_batch(np.ndim(require_tensor(leaf)))
+    if any(len(leaf) != len(leaves[0]) for leaf in leaves):
+        raise ValueError(
+            f"A batch has parts with {', '.join(str(len(leaf)) for leaf in leaves)} examples; expected the same number in all "
+            f"of them. Batch them together."
+        )
+    return len(leaves[0])
+
+
+def _piece(batch: Any, start: int, stop: int) -> Any:
+    if type(batch) is np.ndarray:
+        return batch[start:stop]
+    return nest.map_structure(lambda leaf: leaf[start:stop], batch)
+
+
+def _empty_like(leaf: Any) -> Any:
+    if isinstance(leaf, PerReplica):
+        return PerReplica([_empty_like(part) for part in leaf.values])
+    if np.ndim(leaf) == 0:
+        raise ValueError(
+            "The dataset ended in the middle of a step, and its elements have no batch dimension that could be empty for the "
+            "replicas that are left over; expected batches, or a multiple of the replicas. Use batch(), or take() a multiple."
+        )
+    return leaf[:0]
+
+
+def _zeros(leaf: TensorSpec) -> Any:
+    return np.zeros([size or 0 for size in leaf.shape], leaf.dtype)
+
+
+def _require_batch(rank: int) -> None:
+    if rank == 0:
+        raise ValueError(
+            "A dataset of scalars was to be split over several replicas; expected batches of the global batch size. Call "
+            "batch() on it, or use distribute_datasets_from_function, which splits nothing."
+        )
