@@ -41,7 +41,7 @@ class MeshCompiler(ReplicaCompiler):
             )
         self._usual: Any = self._same
         # Programs with collectives that are dispatched on CPUs without waiting can abort the process.
-        self._waits = self.count * self._logical > 1 and self._places[0].platform == "cpu"
+        self.waits = self.count * self._logical > 1 and self._places[0].platform == "cpu"
 
     def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
         return tensor if len(devices) == 1 else constrained(in_program(tensor), len(devices), partition)
@@ -81,10 +81,6 @@ class MeshCompiler(ReplicaCompiler):
         """A tensor without elements, for all replicas or with a part for each."""
         shape = (aval.shape[0] * self.count, *aval.shape[1:]) if own else aval.shape
         return jax.lax.with_sharding_constraint(jnp.zeros(shape, aval.dtype), self._each if own else self._same)
-
-    def wait(self, outputs: Sequence[Any]) -> None:
-        if self._waits and outputs:
-            outputs[0].block_until_ready()
 
     def lift(self, tensor: Any) -> Any:
         sharding = getattr(tensor, "sharding", None)

@@ -41,6 +41,7 @@ class ReplicaCompiler(abc.ABC):
 
     tracer_type: type = Tracer
     exact: bool = False
+    waits: bool = False
 
     def __init__(self, plan: "Plan") -> None:
         self.real, self.devices, self.count = plan.backend, plan.devices, len(plan.devices)
@@ -185,7 +186,8 @@ class ReplicaCompiler(abc.ABC):
         return self.timed.charge_program(self.devices, cost_of(program.jaxpr.jaxpr), self._algorithm)
 
     def wait(self, outputs: Sequence[Any]) -> None:
-        return None
+        if outputs:
+            outputs[0].block_until_ready()
 
     def text(self, compiled: Any, values: Sequence[Any], *, optimised: bool) -> str:
         lowered = compiled.lower(*values)

@@ -220,12 +220,6 @@ def get_replica_context() -> ReplicaContext | None:
     return default_strategy().extended.first_replica
 
 
-def updating() -> int | None:
-    """The index of the copy that `extended.update` is working on, if it is."""
-    frame = HERE.get().frame
-    return frame.updating if frame is not None else None
-
-
 def creators() -> tuple[Creator, ...]:
     """The functions that a new variable passes through, the innermost last."""
     frame = HERE.get().frame

@@ -1,6 +1,5 @@
 """Values that have one component per replica, and variables that have one copy per device: apart, compiled, put together."""
 
-import operator
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -52,7 +51,8 @@ class DistributedValues:
     def of_compiled(cls, compiler: "Compiler", compiled: Any, spec: Any) -> "DistributedValues":
         """What a compiled program has made for all replicas; it is taken apart when somebody asks."""
         made = cls.__new__(cls)
-        made._held, made._spec = Held(None, compiler, compiled), (spec,)
+        # As Held(...), but without the Python function that a named tuple puts in front of it: every staged call comes by.
+        made._held, made._spec = tuple.__new__(Held, (None, compiler, compiled)), (spec,)
         return made
 
     @property
@@ -116,78 +116,77 @@ class Mirrored(DistributedValues):
 class Storage:
     """Where a variable keeps its value, for all of its copies; nobody else writes it."""
 
-    __slots__ = ("_held", "homes", "own_copies", "shape")
+    __slots__ = ("held", "homes", "own_copies", "shape")
 
     def __init__(self, copies: Sequence[Any], homes: "Sequence[Device]", *, own_copies: bool = False) -> None:
         assert len(copies) == len(homes)
         self.homes = tuple(homes)
         self.own_copies = own_copies  # whether each replica has a value of its own
         self.shape: tuple[int, ...] = tuple(copies[0].shape)
-        self._held = Held(list(copies))
-
-    held = property(operator.attrgetter("_held"))  # the value as it is kept at present; a getter written in C
+        self.held = Held(list(copies))  # the value as it is kept at present
 
     def copies(self) -> Sequence[Any]:
         """The value of each copy; what a compiled program has made is taken apart when somebody asks."""
-        parts = self._held.parts
+        parts = self.held.parts
         if parts is not None:
             return parts
         with WRITING:
-            parts, compiler, compiled = self._held
+            parts, compiler, compiled = self.held
             if parts is None:
                 assert compiler is not None
                 parts = list(compiler.parts(compiled, self))
-                self._held = Held(parts, compiler, compiled)
+                self.held = Held(parts, compiler, compiled)
         return parts
 
     def compiled_for(self, compiler: "Compiler") -> Any:
         """The value in the form in which the programs of a compiler take it."""
         with WRITING:
-            held = self._held
+            held = self.held
             if held.compiler is not compiler:
                 copies = self.copies()
-                held = self._held = Held(copies, compiler, compiler.whole(copies, self))
+                held = self.held = Held(copies, compiler, compiler.whole(copies, self))
         return held.compiled
 
     def replace(self, place: int, value: Any) -> None:
         """Take a new value for one copy; the others keep what they have."""
         with WRITING:
-            held = self._held
+            held = self.held
             if held.compiler is None:
                 held.parts[place] = value  # in place: there may be thousands of copies, each written by its replica
                 return
             copies = [*self.copies()]
             copies[place] = value
-            self._held = Held(copies)
+            self.held = Held(copies)
 
     def replace_all(self, values: Sequence[Any]) -> None:
         """Take a new value for each copy: for all of them, or for none."""
-        self._held = Held(values)
+        self.held = Held(values)
 
     @staticmethod
-    def adopt(compiler: "Compiler", written: "Sequence[tuple[Storage, Any]]") -> None:
+    def adopt(compiler: "Compiler", storages: "Sequence[Storage]", written: Sequence[Any]) -> None:
         """Take what a program has written to several variables: for all of them, or for none."""
-        before = [storage._held for storage, _ in written]
+        assert len(storages) == len(written)
+        before = [storage.held for storage in storages]
         try:
-            for storage, compiled in written:
-                storage._held = Held(None, compiler, compiled)
+            for storage, compiled in zip(storages, written, strict=False):
+                storage.held = tuple.__new__(Held, (None, compiler, compiled))  # as Held(...)
         except BaseException:  # a Ctrl-C
-            for (storage, _), held in zip(written, before, strict=True):
-                storage._held = held
+            for storage, held in zip(storages, before, strict=True):
+                storage.held = held
             raise
 
     @staticmethod
     def all_or_nothing(storages: "Sequence[Storage]", write: Callable[[], Result]) -> Result:
         """Write several variables: where that fails, or is interrupted, all of them keep what they had."""
         with WRITING:
-            before = [storage._held for storage in storages]
+            before = [storage.held for storage in storages]
             try:
                 for storage, (copies, compiler, compiled) in zip(storages, before, strict=True):
-                    storage._held = Held(None if copies is None else [*copies], compiler, compiled)  # written in place
+                    storage.held = Held(None if copies is None else [*copies], compiler, compiled)  # written in place
                 return write()
             except BaseException:
                 for storage, held in zip(storages, before, strict=True):
-                    storage._held = held
+                    storage.held = held
                 raise
 
 

@@ -52,6 +52,7 @@ class Compiler(Protocol):
 
     devices: tuple[Device, ...]  # one for each replica
     count: int  # of the replicas
+    waits: bool  # whether a program must not be started before what the one before it makes is there
     exact: bool  # whether 64-bit numbers must stay so, whatever JAX is set to
     draft_backend: Backend  # the one that code uses while a program is written
     tracer_type: type  # of what stands for an array inside a transformation of JAX
@@ -146,7 +147,7 @@ class Compiler(Protocol):
         ...
 
     def wait(self, outputs: Sequence[Array]) -> None:
-        """Wait for what a program makes, where another one must not be started before."""
+        """Wait for what a program makes."""
         ...
 
     def text(self, compiled: Any, values: Sequence[Array], *, optimised: bool) -> str:

@@ -1,6 +1,7 @@
 """Staged execution: `function` calls a body once for each kind of input, and then runs compiled programs."""
 
 import functools
+import sys
 import threading
 import types
 from collections.abc import Callable, Sequence
@@ -103,6 +104,10 @@ class Function:
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._trace_once = trace_once
         self._parameters = Parameters(python_function)
+        # So many arguments by their places are in that form already; mostly there are.
+        self._enough = (
+            self._parameters.count if self.input_signature is None and self._parameters.plain else sys.maxsize
+        )
         self._programs = ProgramCache(getattr(python_function, "__qualname__", repr(python_function)))
         self._strategy: StrategyBase | None = None  # the one that the body uses without a scope around the call
         self._lock = threading.RLock()
@@ -113,13 +118,15 @@ class Function:
 
     @context.contained
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args, kwargs = self._arguments(args, kwargs)
-        if context.updating() is not None:
+        if kwargs or len(args) < self._enough:
+            args, kwargs = self._arguments(args, kwargs)
+        here = HERE.get()
+        frame = here.frame
+        if frame is not None and frame.updating is not None:
             # A program knows the whole of a variable, not one of its copies.
             return self.python_function(*args, **kwargs)
-        if HERE.get().draft is not None:
+        if here.draft is not None:
             return returned_from_draft(self.python_function(*args, **kwargs))
-        frame = HERE.get().frame
         if frame is None or frame.replica is None or frame.strategy.extended.plan.name == "default":
             return self._run(None, self.python_function, args, kwargs)
         if frame.strategy.extended.num_replicas == 1:
@@ -142,9 +149,7 @@ class Function:
         """The arguments of a call in one form, however they were written."""
         if self.input_signature is not None:
             return conforming(self.python_function, self.input_signature, args, kwargs)
-        if not kwargs and self._parameters.plain and len(args) >= self._parameters.count:
-            return args, kwargs
-        return self._parameters.placed(args, kwargs)
+        return self._parameters.placed(args, kwargs) if kwargs or len(args) < self._enough else (args, kwargs)
 
     def _always_new(self, fn: Callable[..., Any]) -> bool:
         """Say whether a function comes again and again with other tensors inside, which would be one program each."""

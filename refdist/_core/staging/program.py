@@ -31,10 +31,11 @@ class Interface:
     takes: tuple[tuple[int, bool], ...]  # the places of arguments, and whether each replica has its own
     reads: tuple[Storage, ...]  # the values of variables
     draws: bool  # whether it takes random numbers, after all other inputs
-    writes: tuple[tuple[int, Storage], ...]  # the values of variables, and the places of the new ones among the outputs
-    required: tuple[tuple[int, Requirement], ...]  # what must hold, and the places that say whether it does
-    compared: tuple[str, ...]  # the names of what must be equal on all replicas; the last output says whether it is
     result: Any  # the result of the function, with an Output in the place of each tensor
+    first_written: int  # the place of the first output that is not part of the result
+    writes: tuple[Storage, ...]  # the values of variables, for which outputs follow from there on
+    required: tuple[Requirement, ...]  # what must hold; outputs that say whether it does come after these
+    compared: tuple[str, ...]  # the names of what must be equal on all replicas; the last output says whether it is
     wide: bool  # whether it was written with room for 64 bits
 
 
@@ -48,6 +49,8 @@ class Program:
         self._charge = compiler.charge(written)
         self._takes, self._reads, self._draws = interface.takes, interface.reads, interface.draws
         self._writes, self._required, self._compared = interface.writes, interface.required, interface.compared
+        self._first_required = interface.first_written + len(interface.writes)
+        self._written = slice(interface.first_written, self._first_required)
         self._leaves, self._shape = optree.tree_flatten(interface.result, none_is_leaf=True)
         self._bare = self._shape.is_leaf()
         self._wide = compiler.exact and interface.wide
@@ -63,8 +66,7 @@ class Program:
             return self._computed(leaves, keep)[1]
         with WRITING:  # from the values read to the values written nobody else writes
             outputs, result = self._computed(leaves, keep)
-            compiler = self._compiler
-            Storage.adopt(compiler, [(storage, outputs[place]) for place, storage in self._writes])
+            Storage.adopt(self._compiler, self._writes, outputs[self._written])
         return result
 
     def _computed(self, leaves: Sequence[Any], keep: Keep | None) -> tuple[Sequence[Any], Any]:
@@ -74,10 +76,13 @@ class Program:
             if keep is not None:
                 self._keep(outputs, keep)
             # The result is put together while the devices still compute.
+            if self._bare:
+                return outputs, self._result(self._leaves[0], outputs, leaves)
             results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
-            return outputs, results[0] if self._bare else optree.tree_unflatten(self._shape, results)
+            return outputs, optree.tree_unflatten(self._shape, results)
         finally:
-            self._compiler.wait(outputs)
+            if self._compiler.waits:
+                self._compiler.wait(outputs)
 
     def _brought(self, leaves: Sequence[Any]) -> Iterator[Any]:
         """The tensors that a call takes: not what the last program has left in a form of its own."""
@@ -92,9 +97,9 @@ class Program:
         for leaf in self._leaves:
             if type(leaf) is Output and leaf.own:
                 keep(outputs[leaf.place], outputs[leaf.place].nbytes // count, self._compiler.devices)
-        for place, storage in self._writes:
+        for storage, array in zip(self._writes, outputs[self._written], strict=True):
             own = storage.own_copies and count > 1
-            keep(outputs[place], outputs[place].nbytes // (count if own else 1), storage.homes)
+            keep(array, array.nbytes // (count if own else 1), storage.homes)
 
     def _outputs(self, leaves: Sequence[Any]) -> Sequence[Any]:
         values = self._values(leaves)
@@ -108,7 +113,7 @@ class Program:
                 "A function that uses variables was called inside a transformation of JAX (jit, grad, vmap or scan); expected a "
                 "call outside, because the variables would be frozen into that. Call it there, or pass the values as arguments."
             )
-        for place, requirement in self._required:
+        for place, requirement in enumerate(self._required, self._first_required):
             _require(np.ravel(np.asarray(outputs[place])), requirement)
         if self._compared:
             self._require_equal(outputs[-1])

@@ -146,21 +146,21 @@ class ProgramWriter:
         record, takes, variables = self._record, self._takes, self._variables
         assert record is not None
         entropy = len(takes) + len(variables)  # the place of the last input
-        first_required = len(written.own_outputs) - len(record.required)
-        first_changed = first_required - len(record.changed)
+        first_changed = len(written.own_outputs) - len(record.changed) - len(record.required)
         names = [f"assign() of {variable.name!r}" for variable in record.changed]
         names += [one.text for one in record.required] + [one.what for one in record.compared]
         return Interface(
             takes=tuple(takes[i] for i in written.used if i < len(takes)),
             reads=tuple(variables[i - len(takes)].storage for i in written.used if len(takes) <= i < entropy),
             draws=entropy in written.used,
-            writes=tuple((place, variable.storage) for place, variable in enumerate(record.changed, first_changed)),
-            required=tuple(enumerate(record.required, first_required)),
+            result=record.result,
+            first_written=first_changed,
+            writes=tuple(variable.storage for variable in record.changed),
+            required=tuple(record.required),
             compared=tuple(
                 names[i - first_changed] if i >= first_changed else "The result of the function"
                 for i in written.compared
             ),
-            result=record.result,
             wide=self._wide,
         )
 

@@ -50,7 +50,7 @@ def test_a_program_takes_the_arguments_and_the_variables_that_it_uses(strategy):
     assert 4.0 == float(used)
     assert ((0, False),) == program._takes
     assert [used.storage] == list(program._reads)
-    assert [used.storage] == [storage for _, storage in program._writes]
+    assert [used.storage] == list(program._writes)
 
 
 def test_text_passes_through_without_being_an_input(strategy):
