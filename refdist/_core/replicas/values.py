@@ -169,7 +169,7 @@ class Storage:
         before = [storage.held for storage in storages]
         try:
             for storage, compiled in zip(storages, written, strict=False):
-                storage.held = tuple.__new__(Held, (None, compiler, compiled))  # as Held(...)
+                storage.held = tuple.__new__(Held, (None, compiler, compiled))  # as Held(...), but quicker
         except BaseException:  # a Ctrl-C
             for storage, held in zip(storages, before, strict=True):
                 storage.held = held

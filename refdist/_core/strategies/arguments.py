@@ -1,4 +1,4 @@
-"""What a user gives to `run`: checked, taken apart, and passed_through to each replica."""
+"""What a user gives to `run`: checked, taken apart, and given to each replica."""
 
 import warnings
 from collections.abc import Mapping, Sequence
