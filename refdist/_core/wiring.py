@@ -1,4 +1,4 @@
-"""What a room has to know of rooms after it: told to it here, when refdist is loaded."""
+"""Tells rooms what they have to know about later rooms, when refdist is loaded."""
 
 import importlib
 from typing import Any
@@ -10,7 +10,7 @@ from refdist._core.strategies.default_strategy import default_strategy
 
 
 def install() -> None:
-    """Tell them."""
+    """Tell each room what it has to know."""
     context.install_default(default_strategy)
     jax_facts.install(_jax_traces)
     module.install_keras(_keras_objects)
@@ -26,8 +26,8 @@ def _keras_objects() -> Any:
 
 
 def loaded_when_asked_for(name: str) -> Any:
-    """What `refdist` has under names that cost something to load, or that are packages of their own."""
-    if name in ("simulator", "conformance"):  # their names are common words, so they are reached from refdist too
+    """Load what `refdist` has under names that take time to load, or that are packages of their own."""
+    if name in ("simulator", "conformance"):  # their names are common words, so they can be reached through refdist too
         return importlib.import_module(name)
     if name == "keras":
         return importlib.import_module("refdist._core.keras").keras()

@@ -1,1 +1,1 @@
-"""The seam, implemented, and the choice of one."""
+"""Implementations of the seam, and the choice of one."""

@@ -41,7 +41,7 @@ def using(name: str, **options: Any) -> Generator[Backend]:
 
 
 def current() -> Backend:
-    """The backend in use; REFDIST_BACKEND chooses it from outside, and else it is a simulator with one CPU."""
+    """The backend in use: the one that was chosen, or that REFDIST_BACKEND names, or else a simulator with one CPU."""
     global _chosen
     temporary = HERE.get().backend
     if temporary is not None:

@@ -1,4 +1,4 @@
-"""The smallest backend: numpy arrays that carry a device label. The oracle of the others."""
+"""The smallest backend, and the oracle for the others: numpy arrays that carry a device label."""
 
 import copy
 import importlib
@@ -16,11 +16,11 @@ from refdist._core.devices.tensor import Tensor, labelled, make, mean_dtype
 from refdist._core.devices.tpu_topology import mesh_shape
 from refdist._core.seam.backend import NOWHERE, Tensors
 
-_LARGE_BYTES = 1 << 18  # of all tensors of a sum together; from here on there are quicker ways than numpy's
+_LARGE_BYTES = 1 << 18  # of all tensors in a sum together; from this size on, there are faster ways than numpy's
 
 
 class HostBackend:
-    """Numpy on devices that exist by name only."""
+    """Numpy on devices that exist in name only."""
 
     name = "host"
     tensor_type: type = Tensor
@@ -46,7 +46,7 @@ class HostBackend:
         return tensor.lies_on or self._devices[0]
 
     def copy(self, tensor: Tensor, device: Device) -> Tensor:
-        # From now on the numbers are shared, so nobody may change them; a copy elsewhere is another label on them.
+        # From now on the numbers are shared, so nobody may change them; a copy elsewhere is only another label.
         tensor.flags.writeable = False
         return make(np.asarray(tensor), device)
 
@@ -63,7 +63,7 @@ class HostBackend:
         return np.array(cores, object).reshape(self._mesh if cores else (0,))
 
     def lay_out(self, tensor: Any, devices: Sequence[Device], partition: Sequence[int] | None) -> Any:
-        # What is being traced has no numbers yet, and lies nowhere.
+        # A value that is being traced has no numbers yet, and is on no device.
         return lay_out(tensor, devices, partition) if isinstance(tensor, Tensor) else tensor
 
     def pieces(self, tensor: Tensor) -> tuple[tuple[Device, np.ndarray[Any, Any]], ...]:
@@ -71,7 +71,7 @@ class HostBackend:
 
     def for_task(self, job: str, task: int, tasks: int) -> Self:
         clone = copy.copy(self)
-        # A worker has the devices of one machine; TPU hosts elsewhere are none of it.
+        # A worker has the devices of one machine, so TPU hosts elsewhere are left out.
         clone._devices = tuple(device.at(job, task) for device in self._devices if device.job == self._devices[0].job)
         clone.__dict__.pop("default_strategy", None)
         return clone
@@ -90,14 +90,14 @@ class HostBackend:
         return _sum_of(tensors) if first.nbytes * len(tensors) < _LARGE_BYTES else self.fold_large(tensors)
 
     def fold_large(self, tensors: Tensors) -> np.ndarray[Any, Any]:
-        """Add tensors of many bytes to the same bits; a backend that has something quicker than numpy uses it here."""
+        """Add large tensors, with the same bits as the result; a backend with something faster than numpy uses it here."""
         return _sum_of(tensors)
 
 
 def _sum_of_scalars(tensors: Tensors) -> np.ndarray[Any, Any]:
     dtype = tensors[0].dtype
     stacked = np.array([tensor.item() for tensor in tensors], dtype=dtype)
-    # accumulate rounds after each addition; sum would add in pairs. A device does not warn of an overflow.
+    # accumulate rounds after each addition; sum would add in pairs. A device does not warn about an overflow.
     with np.errstate(all="ignore"):
         return np.asarray(np.add.accumulate(stacked, dtype=dtype)[-1], dtype=dtype)
 
@@ -113,7 +113,7 @@ def _sum_of(tensors: Tensors) -> np.ndarray[Any, Any]:
 
 
 def _unchangeable(array: np.ndarray[Any, Any]) -> bool:
-    """Say whether nobody can change an array any more, so that it need not be copied."""
+    """Say whether an array can no longer be changed by anybody, so that it need not be copied."""
     if array.flags.writeable:
         return False
     base = array.base
@@ -130,6 +130,6 @@ def mean(total: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
         return np.asarray(np.true_divide(total, count, dtype=mean_dtype(total.dtype)))
     divisor = np.asarray(count).astype(total.dtype)
     if total.dtype.itemsize <= 2 and float(divisor) != count:
-        # Narrow floats have no such number: theirs would be another one, or none at all.
+        # Narrow floats cannot represent the count: it would become another number, or infinite.
         return np.asarray(np.divide(total.astype(np.float64), count).astype(total.dtype))
     return np.asarray(np.divide(total, divisor))

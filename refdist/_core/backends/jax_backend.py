@@ -46,7 +46,7 @@ class JaxBackend:
         self._real = {Device(f"{_KINDS[d.platform]}:{i}"): d for i, d in _numbered(found)}
         self._names = {device: name for name, device in self._real.items()}
         self._groups: set[tuple[Any, ...]] = set()  # the logical devices of replicas whose tensors were laid out
-        self._home: Any = None  # where what nobody places goes; None lets JAX decide
+        self._home: Any = None  # where values without a device go; None lets JAX decide
 
     def devices(self) -> tuple[Device, ...]:
         return tuple(self._real)
@@ -60,7 +60,7 @@ class JaxBackend:
         return jax.default_device(self._home or _CONFIG.jax_default_device)
 
     def put(self, array: Any, device: Device | None) -> jax.Array:
-        # JAX may keep using the memory of a numpy array, so it gets one of its own.
+        # JAX may keep using the memory of a numpy array, so it gets a copy.
         value = array if isinstance(array, jax.Array) else np.array(array, copy=True)
         if value.dtype.kind in "OSU":
             raise TypeError(
@@ -93,14 +93,14 @@ class JaxBackend:
         return jax.device_put(tensor, self._device(device))
 
     def loosened(self, leaf: Any) -> Any:
-        """The same tensor without a claim to stay where it is, so that it can be used beside tensors of any device."""
+        """The same tensor, no longer tied to its device, so that it can be combined with tensors on any device."""
         if not isinstance(leaf, jax.Array) or not leaf.committed or len(leaf.devices()) > 1:
             return leaf
         with jax.default_device(next(iter(leaf.devices()))):
             return jnp.asarray(np.asarray(leaf))
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
-        # Some of the tensors may be those of other workers, so only the destinations are known to be devices of this one.
+        # Some of the tensors may belong to other workers, so only the destinations are known to be devices of this one.
         here = [self.copy(tensor, destinations[0]) for tensor in tensors]
         result = _mean(here) if op is ReduceOp.MEAN else _sum(here)
         return [self.copy(result, device) for device in destinations]
@@ -148,7 +148,7 @@ class JaxBackend:
     def connect(self, devices: Sequence[Device]) -> None:
         own = [name for name in self._real if name.beside(next(iter(self._real)))]
         for device in devices:
-            # Tasks share the devices of this machine, which keep their own names: an array does not know for whom it lies there.
+            # Tasks share the devices of this machine, which keep their own names: an array does not know which task it belongs to.
             kind = [name for name in own if name.kind == device.kind] or own
             self._real.setdefault(device, self._real[kind[device.task % len(kind)]])
 
@@ -199,10 +199,10 @@ def _numbered(devices: Sequence[Any]) -> list[tuple[int, Any]]:
 
 
 def _require_cpus(cpus: int) -> None:
-    """Ask JAX for so many host devices, which it can give before its first computation only."""
+    """Ask JAX for a number of host devices, which it can provide only before its first computation."""
     if not isinstance(cpus, int) or isinstance(cpus, bool) or cpus < 1:
         raise ValueError(f"cpus is {cpus!r}; expected an int of at least 1. Give the number of host devices.")
-    with contextlib.suppress(RuntimeError):  # raised when it has started; then it matters how many devices it has
+    with contextlib.suppress(RuntimeError):  # raised once JAX has started; what counts then is how many devices it has
         asked = _CONFIG.jax_num_cpu_devices
         jax.config.update("jax_num_cpu_devices", max(cpus, asked))
     there = len(jax.devices("cpu"))

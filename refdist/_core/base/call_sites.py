@@ -1,4 +1,4 @@
-"""Where in the user's code a call into this package was made: what a meeting is told by, and what messages name."""
+"""Where in the user's code a call into this package was made: what identifies a meeting, and what messages show."""
 
 import enum
 import sys
@@ -12,7 +12,7 @@ class Place(NamedTuple):
     file: str
     function: str
     line: int
-    column: int  # tells two calls in a line apart
+    column: int  # tells two calls on one line apart
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}, in {self.function}"
@@ -21,12 +21,12 @@ class Place(NamedTuple):
 Site = tuple[Place, ...]  # of each of the user's frames, the innermost first
 
 _MOST_KNOWN = 16_384
-# A site of one place, by code and instruction. The code is kept, so that its id is not given to another one.
+# A site of one place, by code and instruction. The code is kept alive, so that no other code gets its id.
 _KNOWN: dict[tuple[int, int], tuple[Site, CodeType]] = {}
 
 
 class _Kind(enum.Enum):
-    """Whose a module is."""
+    """Whom a module belongs to."""
 
     USERS = enum.auto()
     OURS = enum.auto()
@@ -37,17 +37,17 @@ class _Kind(enum.Enum):
 
 _OURS, _SIMULATOR, _JAX, _NATIVE = _Kind.OURS, _Kind.SIMULATOR, _Kind.JAX, _Kind.NATIVE
 _KINDS: dict[str, _Kind] = {}  # by the name of a module
-# The C++ code of JAX's own trees does no harm; that of its callbacks ends the process.
+# Pausing below the C++ code of JAX's own trees does no harm; below that of its callbacks, it ends the process.
 _CALLBACKS = frozenset({"jax._src.callback", "jax._src.debugging"})
 
 
 def call_site(depth: int = 1, *, pausing: bool = False) -> Site:
-    """Where in the user's code, up to the replica's function, the present call into this package was made.
+    """Find where in the user's code, up to the replica's function, the current call into this package was made.
 
-    All frames count: two calls in swapped order differ in an outer one when they go through the same helper.
+    All frames count: two calls in swapped order that go through the same helper differ only in an outer frame.
 
     Args:
-        depth: how many of the innermost frames are this package's for certain; looking at a frame costs something.
+        depth: how many of the innermost frames certainly belong to this package; looking at a frame takes time.
         pausing: whether the replica is about to pause there, which it must not do below foreign C++ code.
     """
     frame: Any = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
@@ -78,7 +78,7 @@ def call_site(depth: int = 1, *, pausing: bool = False) -> Site:
 
 
 def _kind(name: str) -> _Kind:
-    """Say whose a module is, and remember it."""
+    """Say whom a module belongs to, and remember it."""
     if name.startswith("refdist."):
         found = _Kind.OURS
     elif name.startswith("simulator."):
@@ -99,10 +99,10 @@ def where(site: Site) -> str:
 
 
 def _place(code: CodeType, instruction: int) -> Site:
-    """Say where a call is by its position in the text.
+    """Say where a call is by its position in the source.
 
-    Neither the instruction nor the code is what tells calls apart: Python moves the one when it specialises a call, and
-    text that each replica compiles by itself is another code in each.
+    Neither the instruction nor the code object can identify a call: Python moves the former when it specialises a call,
+    and source that each replica compiles by itself becomes a different code object in each.
     """
     line, _, column, _ = list(code.co_positions())[instruction // 2]
     site = (Place(code.co_filename, code.co_name, line or 0, column or 0),)

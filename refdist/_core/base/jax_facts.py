@@ -1,4 +1,4 @@
-"""What can be said of JAX's arrays and traces without loading JAX: the one place that knows how to tell."""
+"""What can be said about JAX's arrays and traces without loading JAX: the only place that knows how to tell."""
 
 import functools
 import sys
@@ -36,12 +36,12 @@ def mentions_tracer(error: BaseException) -> bool:
 
 
 def asks_for_a_value(error: BaseException) -> bool:
-    """Say whether an error comes of asking for a value that becomes known when a program runs."""
+    """Say whether an error comes from asking for a value that is known only when a program runs."""
     return bool(_kinds(error) & _VALUE_ERRORS)
 
 
 def outlived_its_trace(error: BaseException) -> bool:
-    """Say whether an error comes of something that stood for a value in a trace that has ended."""
+    """Say whether an error comes from something that stood for a value in a trace that has ended."""
     return "UnexpectedTracerError" in _kinds(error)
 
 
@@ -50,14 +50,14 @@ def _kinds(error: BaseException) -> set[str]:
 
 
 def show_hidden_frames(error: BaseException) -> None:
-    """Take away what JAX says of frames that it has hidden, where the error is raised anew with all of them."""
+    """Remove JAX's note about frames that it has hidden, because the error is raised anew with all of them."""
     notes = getattr(error, "__notes__", None)
     if notes:
         notes[:] = [note for note in notes if "JAX has removed its internal frames" not in note]
 
 
 def loaded() -> bool:
-    """Say whether somebody has loaded JAX; otherwise no trace is open."""
+    """Say whether JAX has been loaded; otherwise no trace is open."""
     return "jax" in sys.modules
 
 
@@ -87,7 +87,7 @@ _loaders: list[Callable[[], Traces]] = []
 
 
 def install(load: Callable[[], Traces]) -> None:
-    """Say what knows the traces of JAX; it imports JAX, so it is loaded when somebody else has done that."""
+    """Say what knows the traces of JAX; it imports JAX, so it is loaded only after JAX has been."""
     _loaders[:] = [load]
 
 

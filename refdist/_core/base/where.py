@@ -30,19 +30,19 @@ class Where(NamedTuple):
     """Everything that surrounds the code; replaced as a whole, never changed."""
 
     frame: Frame | None = None
-    device: "Device | None" = None  # where new tensors go; None lets the operands decide, and else it is the host
+    device: "Device | None" = None  # where new tensors go; None lets the operands decide, or else means the host
     draft: "Draft | None" = None  # the program that is being written
     graph: "Graph | None" = None  # the graph of v1 that is being built
     function: "StagedRuns | None" = None  # the `function` whose body runs in Python, while its runs are staged
-    colocated: "Device | None" = None  # where variables are to go that belong to another one
+    colocated: "Device | None" = None  # where variables go that are to live beside another one
     backend: "Backend | None" = None  # the one chosen for a block of code
     with_workers: bool = False  # whether the workers of this program run together, so that they can meet
-    worker: "tuple[StrategyBase, int] | None" = None  # of parameter servers: the one that a scheduled function is on
+    worker: "tuple[StrategyBase, int] | None" = None  # the parameter-server worker that a scheduled function is on
     creations: dict[Any, Any] | None = None  # variables made in this run of replicas, one dict for all of them
 
 
 where_of: Callable[[Iterable[Any]], Where] = functools.partial(tuple.__new__, Where)
-"""Make a record of all its values, as Where(...) does, but without the Python function that a named tuple puts in front."""
+"""Make a record from all its values, as Where(...) does, without the cost of the Python function that a named tuple calls."""
 
 _PLACES = {name: place for place, name in enumerate(Where._fields)}
 _NOWHERE = Where()
@@ -50,14 +50,14 @@ HERE: ContextVar[Where] = ContextVar("where", default=_NOWHERE)
 
 
 def entered(**changes: Any) -> "Entered":
-    """Be somewhere else in a `with` block: the one way to enter and to leave."""
+    """Change where the code is for a `with` block: the only way to enter and to leave."""
     return Entered(changes)
 
 
 class Entered:
     """A block of code whose surroundings differ in some respects.
 
-    Not a generator: one that a Ctrl-C keeps from ending would end much later, and take back what is not its own.
+    Not a generator: one that a Ctrl-C keeps from finishing would finish much later, and undo what is not its own.
     """
 
     __slots__ = ("_before", "_changes", "_inside")
@@ -70,12 +70,12 @@ class Entered:
         values = list(self._before)
         for name, value in self._changes.items():
             values[_PLACES[name]] = value
-        self._inside = where_of(values)  # as _replace(), which takes twice as long
+        self._inside = where_of(values)  # like _replace(), which takes twice as long
         HERE.set(self._inside)
 
     def __exit__(self, *exception: object) -> None:
         here = HERE.get()
         if here is self._inside:
             HERE.set(self._before)
-        else:  # something else was entered for good inside, such as by experimental_set_strategy, and stays
+        else:  # something was entered for good inside, such as by experimental_set_strategy, and stays
             HERE.set(here._replace(**{name: getattr(self._before, name) for name in self._changes}))

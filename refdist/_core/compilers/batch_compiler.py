@@ -40,7 +40,7 @@ class BatchCompiler(ReplicaCompiler):
         return jax.jit(jax.vmap(one, in_axes=ins, out_axes=outs, axis_name=AXIS, axis_size=self.count))
 
     def _written_out(self, program: WrittenProgram) -> Callable[..., list[Any]]:
-        """The program of all replicas as a loop over them, in place of a batch axis."""
+        """The program of all replicas as a loop over them, instead of a batch axis."""
 
         def run(*values: Any) -> list[Any]:
             inputs: list[Any] = [[None] * self.count for _ in program.own_inputs]

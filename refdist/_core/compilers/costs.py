@@ -1,4 +1,4 @@
-"""What a program asks of a device: operations, bytes, room, and what it exchanges with others."""
+"""What a program costs a device: operations, bytes, memory, and exchanges with other devices."""
 
 import dataclasses
 import functools
@@ -33,12 +33,12 @@ class Step:
     kind: str  # "compute", "all_reduce" or "all_gather"
     flops: float
     size_bytes: float  # moved from and to memory, or brought to the exchange
-    needs: frozenset[int]  # the exchanges that work needs; the steps that an exchange needs
+    needs: frozenset[int]  # for work, the exchanges that it waits for; for an exchange, the steps
 
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """The steps of a program in its own order, and the most room that it takes beside its inputs."""
+    """The steps of a program in its own order, and the most memory that it takes besides its inputs."""
 
     steps: tuple[Step, ...]
     peak_bytes: float
@@ -50,15 +50,15 @@ class Cost:
 
     @property
     def exchanges(self) -> bool:
-        """Whether it needs others."""
+        """Whether it exchanges anything with others."""
         return any(step.kind != "compute" for step in self.steps)
 
 
 @functools.lru_cache(256)
 def cost_of(jaxpr: Any) -> Cost:
-    """Estimate the cost of a program: two operations for each multiplication of a product, one for each other number.
+    """Estimate the cost of a program: two operations for each multiplication in a product, otherwise one for each number.
 
-    Bytes are those of products and of the program's own inputs and outputs: a compiler keeps what is between them close.
+    Only products and the program's own inputs and outputs count as bytes moved: a compiler keeps the rest close at hand.
     """
     walk = _Walk()
     walk.compute(0.0, _bytes(jaxpr.invars), frozenset())
@@ -71,10 +71,10 @@ def cost_of(jaxpr: Any) -> Cost:
 def cost_of_call(
     primitive: Any, inputs: Sequence[Any], outputs: Sequence[Any], params: dict[str, Any]
 ) -> tuple[float, float]:
-    """Operations, and bytes read and written, of one operation that is called by itself.
+    """The operations, and the bytes read and written, of one operation that is called by itself.
 
     Args:
-        inputs: their shapes and dtypes; outputs as well.
+        inputs: their shapes and dtypes; likewise for outputs.
     """
     inner = [cost_of(plain(one)) for one in jaxprs_in_params(params)]
     moved = _size(inputs) + _size(outputs)
@@ -85,13 +85,13 @@ def cost_of_call(
 
 
 class _Walk:
-    """Makes steps of operations: work goes on in one step until it needs an exchange, or an exchange needs it."""
+    """Groups operations into steps: work continues in one step until it needs an exchange, or an exchange needs it."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.exchanges: frozenset[int] = frozenset()
         self._made: dict[Any, int] = {}  # which step makes a variable
-        self._open = -1  # the step of work that goes on
+        self._open = -1  # the current step of work
 
     def needs(self, atoms: Sequence[Any]) -> frozenset[int]:
         """The steps that make these."""
@@ -110,7 +110,7 @@ class _Walk:
         inner = [cost_of(plain(one)) for one in jaxprs_in_params(eqn.params)]
         if inner:
             times = int(eqn.params.get("length", 1)) if name == "scan" else 1
-            largest = max(inner, key=lambda one: one.flops)  # of the branches of a condition one is taken
+            largest = max(inner, key=lambda one: one.flops)  # only one branch of a condition is taken
             self._nested(largest, times, _bytes(eqn.invars) + _bytes(eqn.outvars), needed)
         else:
             avals = [atom.aval for atom in eqn.invars], [atom.aval for atom in eqn.outvars]
@@ -119,7 +119,7 @@ class _Walk:
         self._made.update(dict.fromkeys(eqn.outvars, len(self.steps) - 1))
 
     def compute(self, flops: float, moved: float, needed: frozenset[int]) -> None:
-        """Add work to the step that goes on, or begin another one where it has to wait."""
+        """Add work to the current step, or begin another one if it has to wait."""
         if self._open >= 0 and needed <= self.steps[self._open].needs:
             old = self.steps[self._open]
             more = dataclasses.replace(old, flops=old.flops + flops, size_bytes=old.size_bytes + moved)
@@ -136,7 +136,7 @@ class _Walk:
             self._open = -1  # it begins when the work before it is done, not when all work is
 
     def _nested(self, inner: Cost, times: int, around: float, needed: frozenset[int]) -> None:
-        """Add the steps of a program in this one, as often as it runs; its inputs and outputs stay close."""
+        """Add the steps of an inner program, as many times as it runs; its inputs and outputs stay close at hand."""
         if not inner.exchanges:
             moved = sum(step.size_bytes for step in inner.steps)
             self.compute(times * inner.flops, times * max(moved - around, 0.0), needed & self.exchanges)

@@ -42,7 +42,7 @@ class DraftBackend:
             return jnp.asarray(np.array(array, copy=True))
 
     def get(self, tensor: jax.Array) -> np.ndarray[Any, Any]:
-        return np.array(tensor, copy=True)  # raises JAX's own error, to which the line is added
+        return np.array(tensor, copy=True)  # raises JAX's own error, to which the user's line is added later
 
     def device_of(self, tensor: jax.Array) -> Device:
         return HERE.get().device or self._real.devices()[0]

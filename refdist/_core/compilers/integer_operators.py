@@ -1,6 +1,6 @@
-"""Operators of integers and of indices while a program is written: as they are outside, where JAX has answers of its own.
+"""Operators on integers and indices while a program is written: they work as they do outside, and not in JAX's own way.
 
-JAX divides by zero without a word, takes the last row for one beyond the end, and divides integers in 32 bits.
+JAX silently divides by zero, takes the last row for an index beyond the end, and divides integers in 32 bits.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _DIVISIONS = ("truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod")
 
 
 def install() -> None:
-    """Let the operators of JAX's arrays follow these rules inside of our programs; elsewhere they stay as they are."""
+    """Make the operators of JAX's arrays follow these rules inside of our programs; elsewhere they stay as they are."""
     for name in (*_DIVISIONS, "getitem"):
         prepare = _indexed if name == "getitem" else _divided(name)
         tracers, constants = f"_{name}", f"__{name}__"
@@ -68,10 +68,10 @@ def _by_zero_refused(draft: Draft, self: Any, other: Any, divisor: Any) -> tuple
 
 
 def _indexed(draft: Draft, self: Any, key: Any) -> tuple[Any, Any]:
-    """Let the program say where an index that is known only when it runs is beyond the end."""
+    """Make the program report an index beyond the end, if the index is known only when it runs."""
     for axis, index in enumerate(key if isinstance(key, tuple) else (key,)):
         if index is None or index is Ellipsis or getattr(index, "dtype", None) == np.dtype(bool):
-            break  # behind these, places and axes are not the same
+            break  # after these, places in the key no longer match axes
         if is_tracer(index) and index.dtype.kind in "iu" and axis < self.ndim:
             size = self.shape[axis]
             text = (

@@ -16,20 +16,20 @@ from refdist._core.base.jax_facts import is_tracer
 
 
 def trace_state() -> object:
-    """Which traces are open; compares equal in the same ones."""
+    """A token for the open traces; it compares equal while the same ones are open."""
     return get_opaque_trace_state(convention="flax")  # pyright: ignore
 
 
 _NUMBERS = itertools.count()
 
-# Traces are open in one thread, so a new thread knows what it looks like outside of them.
+# A trace is open in one thread only, so a new thread shows what the state outside of all traces looks like.
 with ThreadPoolExecutor(1) as _executor:
     _OUTSIDE = [_executor.submit(trace_state).result()]
 
 
 @contextmanager
 def unseen_trace() -> Generator[None]:
-    """Be in a trace that no cache of JAX has seen: it is told from all others by the name of an axis."""
+    """Enter a trace that no cache of JAX has seen: the name of an axis tells it apart from all others."""
     with extend_axis_env_nd([(("trace", next(_NUMBERS)), 1)]):
         yield
 
@@ -40,7 +40,7 @@ def tracing() -> bool:
 
 
 def treat_as_outside(trace: Any) -> None:
-    """Take what happens in a trace for computed at once."""
+    """Treat what happens in a trace as computed immediately."""
     with set_current_trace(trace):
         _OUTSIDE.append(trace_state())
 
@@ -56,5 +56,5 @@ def writing_a_program() -> bool:
 
 
 def checked_indices() -> AbstractContextManager[Any]:
-    """Let an index beyond the end be an error, where it is known; JAX takes the last element for it."""
+    """Make an index beyond the end an error, if it is known; JAX would take the last element for it."""
     return check_static_indices(True)  # pyright: ignore[reportReturnType]

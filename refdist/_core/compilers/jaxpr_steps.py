@@ -1,4 +1,4 @@
-"""The steps of a program of JAX: what they are, whether replicas meet in them, and how one is taken."""
+"""The steps of a JAX program: what they are, whether replicas meet in them, and how one is taken."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ def asks_who(eqn: Any) -> bool:
 
 
 def plain(jaxpr: Any) -> Any:
-    """The steps of a program, with or without its constants."""
+    """The steps of a program, whether or not it comes with its constants."""
     return getattr(jaxpr, "jaxpr", jaxpr)
 
 

@@ -1,4 +1,4 @@
-"""Whether two replicas have written the same: programs, their parameters, and the numbers in them."""
+"""Whether two replicas have written the same thing: programs, their parameters, and the numbers in them."""
 
 import dataclasses
 from typing import Any
@@ -11,13 +11,13 @@ from refdist._core.compilers.jaxpr_steps import plain
 
 
 def same_bits(a: Any, b: Any) -> bool:
-    """Say whether two arrays are the same, also where they have zeros of different sign, or no numbers."""
+    """Say whether two arrays have the same bits: 0.0 differs from -0.0, and nan equals itself."""
     one, other = np.asarray(a), np.asarray(b)
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Say whether parameters of two steps mean the same."""
+    """Say whether the parameters of two steps mean the same."""
     if a is b:
         return True
     if hasattr(a, "eqns") and hasattr(b, "eqns"):
@@ -25,7 +25,7 @@ def alike(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
-        # The rules of derivatives come as functions, which each trace makes anew, beside the program that they belong to.
+        # Derivative rules are functions that each trace makes anew, next to the program that they belong to.
         program = any(hasattr(value, "eqns") for value in a.values())
         rules = {key for key in a if program and (callable(a[key]) or hasattr(a[key], "call_wrapped"))}
         return a.keys() == b.keys() and all(key in rules or alike(a[key], b[key]) for key in a)
@@ -41,7 +41,7 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def _same_function(a: Any, b: Any) -> bool:
-    """Say whether two functions do the same: one code, and the same values inside."""
+    """Say whether two functions do the same: they share their code, and have the same values inside."""
     if a == b:
         return True
     if getattr(a, "__code__", None) is None or a.__code__ is not getattr(b, "__code__", None):

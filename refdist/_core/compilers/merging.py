@@ -1,4 +1,4 @@
-"""The programs that replicas have written, made one."""
+"""Merges the programs that replicas have written into one."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -19,11 +19,11 @@ from refdist._core.seam.compiler import ReplicaPart
 def merged(parts: Sequence[ReplicaPart], columns: Sequence[Sequence[Any]]) -> tuple[list[Any], bool]:
     """Run one program for all replicas, and return some of its results, and whether the replicas take different steps.
 
-    Mostly all have written the same. Where only numbers differ, each replica takes its own; where the steps differ,
-    each takes those of its own alone, but they meet in the same meetings.
+    Usually all have written the same program. If only numbers differ, each replica uses its own; if the steps differ,
+    each takes only its own steps, but all meet in the same meetings.
 
     Args:
-        columns: for each wanted result, where each replica has it: a place in its outputs, or the value itself.
+        columns: for each wanted result, where each replica has it: an index into its outputs, or the value itself.
     """
     first, *others = parts
     if all(isinstance(place, int) and place == column[0] for column in columns for place in column):
@@ -120,9 +120,9 @@ class _Numbers:
 
 
 def _all_steps(programs: Sequence[Any]) -> list[list[Any]]:
-    """Let every replica take the steps of its own program; they meet in the same meetings.
+    """Make every replica take the steps of its own program; all meet in the same meetings.
 
-    Between meetings a replica has values that the others have not: each carries zeros in the places of theirs.
+    Between meetings a replica has values that the others do not have: each carries zeros in place of the others' values.
     """
     envs: list[dict[Any, Any]] = [dict(zip(p.jaxpr.constvars, p.consts, strict=True)) for p in programs]
     remaining: list[list[Any]] = [list(p.jaxpr.eqns) for p in programs]
@@ -148,7 +148,7 @@ def _all_steps(programs: Sequence[Any]) -> list[list[Any]]:
 
 
 def _stretch(env: dict[Any, Any], eqns: list[Any]) -> list[Any]:
-    """Take the steps up to the next meeting off a program; calls in which replicas meet are taken apart."""
+    """Split off the steps of a program up to the next meeting; calls in which replicas meet are taken apart."""
     steps: list[Any] = []
     while eqns and eqns[0].primitive.name not in MEETINGS:
         if meets(eqns[0]):
@@ -167,7 +167,7 @@ def _needed(eqns: Sequence[Any], outputs: Sequence[Any]) -> set[Any]:
 
 
 def _take(envs: list[dict[Any, Any]], stretches: list[list[Any]], needed: list[set[Any]]) -> None:
-    """Let each replica take its own steps alone, and leave in every environment what will be needed."""
+    """Make each replica take only its own steps, and leave in every environment what will be needed."""
     made = [
         [v for eqn in steps for v in eqn.outvars if v in want] for steps, want in zip(stretches, needed, strict=True)
     ]
@@ -203,7 +203,7 @@ class _Alias(NamedTuple):
 
 
 class _Nothing:
-    """Stands where a primitive would, and hands its arguments on."""
+    """Stands where a primitive would, and passes its arguments on."""
 
     name = "alias"
     multiple_results = True
@@ -227,7 +227,7 @@ def _open(steps: list[Any], env: dict[Any, Any], eqns: list[Any]) -> None:
 
 
 def _own(values: list[Any]) -> Any:
-    """Out of one value for each replica, the replica's own."""
+    """The replica's own value, given one for each replica."""
     if all(value is values[0] for value in values):
         return values[0]
     return jnp.stack([jnp.asarray(value) for value in values])[lax.axis_index(AXIS)]

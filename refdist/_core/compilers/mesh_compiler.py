@@ -66,7 +66,7 @@ class MeshCompiler(ReplicaCompiler):
         )
 
         def with_empty_tensors(*values: Any) -> list[Any]:
-            # XLA cannot spread what has no elements; it is left out, and made again.
+            # XLA cannot spread tensors without elements, so they are left out and made again.
             some = iter(mapped(*[value for value, aval in zip(values, spread.given, strict=True) if not _empty(aval)]))
             outputs = zip(spread.made, spread.own_made, strict=True)
             return [self._nothing(aval, own) if _empty(aval) else next(some) for aval, own in outputs]
@@ -74,7 +74,7 @@ class MeshCompiler(ReplicaCompiler):
         whole = with_empty_tensors if any(map(_empty, [*spread.given, *spread.made])) else mapped
         if self._logical == 1:
             return jax.jit(whole)
-        # Whatever the logical devices of a replica share out among themselves, each has the whole result at the end.
+        # However the logical devices of a replica divide the work, each has the whole result at the end.
         return jax.jit(whole, out_shardings=[self._each if own else self._same for own in spread.own_made])
 
     def _nothing(self, aval: Any, own: bool) -> jax.Array:
@@ -90,7 +90,7 @@ class MeshCompiler(ReplicaCompiler):
             tensor = np.asarray(tensor)
             self._backend.require_exact(tensor)
         elif sharding == self._same:
-            self._usual = sharding  # the tensors of a loop share the very object, and to compare two takes longer
+            self._usual = sharding  # the tensors of a loop share this very object, and comparing two takes longer
             return tensor
         return jax.device_put(tensor, self._same)
 
@@ -140,12 +140,12 @@ class _Spread:
     def __init__(self, program: WrittenProgram) -> None:
         self.given = [program.jaxpr.in_avals[index] for index in program.used]
         self.own_given = [program.own_inputs[index] for index in program.used]
-        flags = bool(program.compared)  # one output more, which says what is equal
+        flags = bool(program.compared)  # one more output, which says what is equal
         self.made = [*program.jaxpr.out_avals[: len(program.own_outputs)], *[None] * flags]
         self.own_made = [*program.own_outputs, *[False] * flags]
 
     def of_one_replica(self, run: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
-        """The part of one replica: a scalar has no dimension to be spread along, and is given one."""
+        """The part of one replica: a scalar has no dimension to be spread along, so it is given one."""
 
         def part(*values: Any) -> list[Any]:
             some = iter(values)

@@ -12,7 +12,7 @@ AXIS = "replica"
 
 
 def sharding(devices: Sequence[Any], partition: Sequence[int] | None) -> NamedSharding:
-    """Lay a tensor whole on each device, or, cut as the partition says, its k-th piece on the k-th device."""
+    """Put the whole tensor on each device; or cut it as the partition says, and put the k-th piece on the k-th device."""
     sizes = [factor for count in partition or [len(devices)] for factor in _prime_factors(count)]
     names = tuple(f"l{index}" for index in range(len(sizes)))
     mesh = Mesh(np.array(devices, object).reshape(sizes), names)
@@ -27,12 +27,12 @@ def mesh_of(devices: Sequence[Any], replicas: int, logical: int) -> Mesh:
 
 
 def manual(mesh: Mesh) -> AbstractContextManager[Any]:
-    """Be, in a trace, where a program spread over the replicas of a mesh will be."""
+    """Enter, in a trace, the surroundings of a program that is spread over the replicas of a mesh."""
     return jax.sharding.use_abstract_mesh(mesh.abstract_mesh.update_axis_types({AXIS: AxisType.Manual}))
 
 
 def constrained(tensor: Any, count: int, partition: Sequence[int] | None) -> Any:
-    """Ask the compiler for the layout, where a mesh with axes for so many logical devices is in scope: l0, l1 and so on."""
+    """Ask the compiler for a layout, if a mesh with axes for this many logical devices is in scope: l0, l1 and so on."""
     factors = _prime_factors(count)
     mesh = jax.sharding.get_abstract_mesh()
     axes = {name: mesh.shape[name] for name in (f"l{index}" for index in range(len(factors))) if name in mesh.shape}
@@ -42,7 +42,7 @@ def constrained(tensor: Any, count: int, partition: Sequence[int] | None) -> Any
 
 
 def _spec(axes: dict[str, int], partition: Sequence[int] | None) -> PartitionSpec:
-    """Which axes of the mesh cut each dimension: for each prime factor of its count the next axis of that size."""
+    """Which axes of the mesh cut each dimension: for each prime factor of its count, the next axis of that size."""
     left = list(axes.items())
 
     def take(size: int) -> str:

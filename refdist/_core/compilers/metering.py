@@ -1,4 +1,4 @@
-"""Operations of JAX that a replica calls at once, counted as they happen."""
+"""Counts the operations of JAX that a replica calls eagerly, as they happen."""
 
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -16,15 +16,15 @@ Charge = Callable[[float, float, str, Sequence[Any]], None]
 
 
 class _Asked(threading.local):
-    """Who wants to be told, in each thread."""
+    """Who wants to be told of operations, in each thread."""
 
     charge: Charge | None = None
 
 
 class _Meter(EvalTrace):
-    """Computes as JAX does outside of every trace, and says what that was.
+    """Computes as JAX does outside of all traces, and reports what was computed.
 
-    There is one of it, because programs that JAX has compiled are kept for the trace in which they were first called.
+    There is only one, because JAX keeps compiled programs for the trace in which they were first called.
     """
 
     def process_primitive(self, primitive: Any, args: Any, params: Any, /) -> Any:
@@ -46,7 +46,7 @@ treat_as_outside(_METER)
 
 @contextmanager
 def metered(charge: Charge) -> Generator[None]:
-    """Be told, in a block, of everything that JAX computes at once; in the middle of a trace nothing is."""
+    """Report everything that JAX computes eagerly in a block; in the middle of a trace there is nothing to report."""
     if tracing():
         yield
         return
@@ -60,7 +60,7 @@ def metered(charge: Charge) -> Generator[None]:
 
 @contextmanager
 def unmetered() -> Generator[None]:
-    """Tell nobody, in a block, what JAX computes."""
+    """Report nothing that JAX computes in a block."""
     before, _ASKED.charge = _ASKED.charge, None
     try:
         yield

@@ -1,4 +1,4 @@
-"""Programs over all replicas, written from the view of one of them: what every compiler has in common."""
+"""Programs over all replicas, written from the point of view of one of them: what every compiler has in common."""
 
 import abc
 import contextlib
@@ -37,7 +37,7 @@ _BITS = {1: jnp.uint8, 2: jnp.uint16, 4: jnp.uint32, 8: jnp.uint64}
 
 
 class ReplicaCompiler(abc.ABC):
-    """Writes programs for the replicas of one strategy; how they are spread over devices is left to those that derive from it."""
+    """Writes programs for the replicas of one strategy; subclasses decide how to spread them over devices."""
 
     tracer_type: type = Tracer
     exact: bool = False
@@ -50,7 +50,7 @@ class ReplicaCompiler(abc.ABC):
         self._steps_differ = False  # in the program that is being written
         self._algorithm = plan.collectives.algorithm
 
-    # What a replica can say of itself and of the others, while a program is written.
+    # What a replica can say about itself and the others while a program is written.
 
     def replica_number(self) -> jax.Array:
         return lax.axis_index(AXIS)
@@ -64,7 +64,7 @@ class ReplicaCompiler(abc.ABC):
         if self.count == 1:
             return tensor
         if not tensor.shape[axis]:
-            return jnp.concatenate([tensor] * self.count, axis=axis)  # XLA cannot gather along an axis of no elements
+            return jnp.concatenate([tensor] * self.count, axis=axis)  # XLA cannot gather along an axis without elements
         return lax.all_gather(in_program(tensor), AXIS, axis=axis, tiled=True)
 
     def of_all_replicas(self, tensor: jax.Array) -> list[jax.Array]:
@@ -89,7 +89,7 @@ class ReplicaCompiler(abc.ABC):
         return jax.random.uniform(key, shape, dtype, low, high)
 
     def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
-        """Say how a tensor lies on the logical devices of the replica, where there are such."""
+        """Say how a tensor is laid out on the logical devices of the replica, if it has any."""
         return tensor
 
     # Writing.
@@ -133,7 +133,7 @@ class ReplicaCompiler(abc.ABC):
         return results
 
     def placed(self) -> AbstractContextManager[Any]:
-        """Let JAX know, while a program is written, the devices that it is for."""
+        """Tell JAX, while a program is written, which devices it is for."""
         return contextlib.nullcontext()
 
     def widened(self, wide: bool) -> AbstractContextManager[Any]:
@@ -153,7 +153,7 @@ class ReplicaCompiler(abc.ABC):
 
     @abc.abstractmethod
     def require_room(self, array: Any) -> None:
-        """Raise where the numbers of an array would not be what they are, because JAX cuts 64 bits to 32."""
+        """Raise if the numbers of an array would change, because JAX cuts 64 bits to 32."""
 
     # Running.
 
@@ -161,7 +161,7 @@ class ReplicaCompiler(abc.ABC):
     def compile(self, program: WrittenProgram) -> Compiled: ...
 
     def for_one_replica(self, program: WrittenProgram) -> Callable[..., list[Any]]:
-        """A program as a function that each replica runs; its last output says whether what should be equal is."""
+        """A program as a function that each replica runs; its last output says whether the outputs that should be equal are."""
 
         def run(*values: Any) -> list[Any]:
             inputs: list[Any] = [None] * len(program.own_inputs)
@@ -193,7 +193,7 @@ class ReplicaCompiler(abc.ABC):
         lowered = compiled.lower(*values)
         return lowered.compile().as_text() if optimised else lowered.as_text(dialect="hlo")
 
-    # Bringing values into the form in which programs take them, and out of it.
+    # Converting values to the form that programs take, and back.
 
     @abc.abstractmethod
     def lift(self, tensor: Any) -> Any: ...
@@ -215,12 +215,12 @@ class ReplicaCompiler(abc.ABC):
 
 
 def in_program(tensor: Any) -> jax.Array:
-    """A tensor as part of the program: JAX takes a constant for equal on all replicas, and does not ask the others."""
+    """A tensor as part of the program: JAX assumes that a constant is equal on all replicas, and does not ask the others."""
     return tensor if is_tracer(tensor) else jnp.array(tensor, copy=True)
 
 
 def bits(tensor: jax.Array) -> jax.Array:
-    """A tensor as integers, which are equal where the bits are: also those of zeros, and of what is not a number."""
+    """A tensor as integers, which are equal exactly where the bits are: for zeros and nan, too."""
     if tensor.dtype.kind in "biu":
         return tensor
     if tensor.dtype.kind == "c":
@@ -229,5 +229,5 @@ def bits(tensor: jax.Array) -> jax.Array:
 
 
 def _narrowed(dtype: Any) -> Any:
-    """The dtype that JAX makes of one; random keys have one of their own."""
+    """The dtype that JAX uses for a dtype; random keys have a dtype of their own."""
     return jax.dtypes.canonicalize_dtype(dtype) if isinstance(dtype, np.dtype) else dtype

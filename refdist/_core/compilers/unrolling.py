@@ -1,6 +1,6 @@
-"""A program of one replica, written out for each of a few: a loop where a batch axis would be slow.
+"""The program of one replica, written out for each of a few replicas: a loop where a batch axis would be slow.
 
-Products of matrices are the case: with a batch axis they become many small ones, which take a processor three to five
+That is the case for matrix products: with a batch axis they become many small ones, which take a processor three to five
 times as long. What is equal on all replicas is computed once.
 """
 
@@ -22,8 +22,8 @@ _KNOWN = frozenset({"psum", "all_gather"})
 def worth_it(jaxpr: Any, count: int, *, differ: bool) -> bool:
     """Say whether a program should be written out, and can be.
 
-    It is quicker where there are products; and where replicas take different steps, a batch axis would let each take
-    those of all others too, on numbers for which they may have no end.
+    It is faster if there are products. If replicas take different steps, a batch axis would make each take those of all
+    others too, on numbers for which these may never end.
     """
     return count > 1 and (differ or (count <= MOST_REPLICAS and _has_products(jaxpr))) and _can_be(jaxpr)
 
@@ -32,7 +32,7 @@ def unrolled(closed: Any, inputs: Sequence[Sequence[Any]], count: int) -> list[l
     """Run a program for all replicas at once, step by step, and return the outputs of each.
 
     Args:
-        inputs: for each input its value on each replica; what is one object is equal on all.
+        inputs: for each input, its value on each replica; a value that is one object is equal on all.
     """
     columns = _steps(closed.jaxpr, [[const] * count for const in closed.consts], inputs, count)
     return [[column[index] for column in columns] for index in range(count)]

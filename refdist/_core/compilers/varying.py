@@ -1,4 +1,4 @@
-"""Which results of a program may differ between replicas, and which sums need no exchange because nothing does."""
+"""Which results of a program may differ between replicas, and which sums need no exchange because their terms are equal."""
 
 from collections.abc import Container, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from refdist._core.compilers.jaxpr_steps import MEETINGS, asks_who, bound, read
 def varying_outputs(jaxpr: Any, inputs: Sequence[bool]) -> tuple[list[bool], set[int]]:
     """Say which results of a program may differ between replicas, given which inputs do.
 
-    And which of its steps are sums of what is equal on all replicas: these need no exchange.
+    Say also which of its steps add up what is equal on all replicas: these need no exchange.
     """
     varying = {var for var, differs in zip(jaxpr.invars, inputs, strict=True) if differs}
     needless: set[int] = set()
@@ -29,7 +29,7 @@ def varying_outputs(jaxpr: Any, inputs: Sequence[bool]) -> tuple[list[bool], set
 
 
 def run_program(closed: Any, inputs: Sequence[Any], needless: Container[int], count: int) -> list[Any]:
-    """Run a program; sums of what is equal on all replicas are products with their number."""
+    """Run a program; a sum of what is equal on all replicas becomes a product with their number."""
     if not needless:
         return list(evaluated(closed.jaxpr, closed.consts, *inputs))
     jaxpr = closed.jaxpr

@@ -1,1 +1,1 @@
-"""Replicas: what one knows of itself, how they meet, and values with a component for each."""
+"""Replicas: what each knows about itself, how they meet, and values with one component per replica."""

@@ -1,4 +1,4 @@
-"""What one replica knows of itself and how it meets the others, and questions about where the code is."""
+"""What a replica knows about itself, how it meets the others, and how to ask where the code is."""
 
 import contextlib
 import contextvars
@@ -27,7 +27,7 @@ _default_strategy: "Callable[[], StrategyBase] | None" = None
 
 
 class ReplicaContext:
-    """What one replica knows of itself, and how it meets the others."""
+    """What a replica knows about itself, and how it meets the others."""
 
     __slots__ = ("_alone", "_device", "_extended", "_replica_id", "_strategy", "local_index")
 
@@ -64,10 +64,10 @@ class ReplicaContext:
     def merge_call(
         self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Wait for all replicas, then call a function once, in cross-replica context, with everybody's arguments.
+        """Wait for all replicas, then call a function once, in cross-replica context, with the arguments of all of them.
 
-        It is called as `merge_fn(strategy, *args, **kwargs)`, each argument a per-replica value; each replica gets
-        its own component of what it returns.
+        It is called as `merge_fn(strategy, *args, **kwargs)`, where each argument is a per-replica value; each replica
+        gets its own component of the result.
         """
         self.require_current("merge_call")
         if not callable(merge_fn) or not isinstance(args, (tuple, list)):
@@ -95,7 +95,7 @@ class ReplicaContext:
         else:
             backend = self._extended.plan.backend
             if not isinstance(value, backend.tensor_type) or backend.device_of(value) != self._device:
-                value = self._tensor(value)  # mostly it is a tensor of the replica's own
+                value = self._tensor(value)  # usually it already is a tensor on the replica's device
             details = (value.shape, value.dtype)
         return self.meet(_ALL_REDUCE[op is _SUM], details, _all_reduce, (op, options, value))
 
@@ -109,30 +109,30 @@ class ReplicaContext:
     def meet(
         self, kind: str, details: Any, hold: "Callable[[StrategyBase, Sequence[Any]], Sequence[Any]]", payload: Any
     ) -> Any:
-        """Come to a meeting of all replicas: the one way in which they exchange anything.
+        """Meet all other replicas: the only way in which replicas exchange anything.
 
         Args:
             kind: what the replica does; all must do the same.
-            details: what must agree beside it, comparable and printable.
-            hold: gets the strategy and everybody's payloads, once, in cross-replica context; returns all answers.
+            details: what else must agree, comparable and printable.
+            hold: called once, in cross-replica context, with the strategy and all payloads; returns all answers.
             payload: what this replica brings.
         """
         if self._alone:
             with crossed(self._strategy):
                 return hold(self._strategy, [payload])[0]
-        # As Meeting(...), but without the Python function that a named tuple puts in front of it.
+        # The same as Meeting(...), without the cost of the Python function that a named tuple calls.
         site = call_site(3, pausing=True)
         return pause(tuple.__new__(Meeting, (kind, details, hold, self._strategy, payload, site)))
 
     def require_current(self, kind: str) -> None:
-        """Raise unless the code is in this replica, and not inside a trace of JAX."""
+        """Raise unless the code is in this replica and outside of JAX's traces."""
         here = HERE.get()
         if (here.frame.replica if here.frame is not None else get_replica_context()) is not self:
             raise RuntimeError(
                 f"{kind} was called on the context of replica {self._replica_id} from outside that replica; expected a "
                 f"call in the function that strategy.run runs. Take tf.distribute.get_replica_context() there."
             )
-        if "jax" in sys.modules:  # a dictionary asked here, because every call of a replica comes by
+        if "jax" in sys.modules:  # looked up here, because every call of a replica comes through here
             require_no_trace(kind)
 
     def _tensor(self, value: Any) -> Any:
@@ -144,7 +144,7 @@ _ALL_REDUCE = ("all_reduce(MEAN)", "all_reduce(SUM)")
 
 
 class _Named:
-    """A function in a meeting, and how it is called: equal when its code is, printed by name."""
+    """A function in a meeting, and how it is called: compared by its code, printed by its name."""
 
     def __init__(self, function: Any, *called: Any) -> None:
         while isinstance(function, functools.partial):
@@ -241,21 +241,21 @@ def default_strategy() -> "StrategyBase":
 
 
 def _is_default(strategy: "StrategyBase") -> bool:
-    # There is one default strategy for each backend, and any of them is none in particular.
+    # There is one default strategy for each backend, and each of them counts as no strategy.
     return strategy.extended.plan.name == "default"
 
 
 def install_default(make: "Callable[[], StrategyBase]") -> None:
-    """Say where the default strategy comes from; it is defined further up than this module."""
+    """Say where the default strategy comes from; a later room defines it."""
     global _default_strategy
     _default_strategy = make
 
 
 def contained(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function leave nothing entered, whatever ends it.
+    """Make a function leave every context that it has entered, whatever ends it.
 
-    It runs in a copy of the context, which Python leaves in C: a Ctrl-C can come in the middle of entering or leaving a `with`
-    block, but not there.
+    It runs in a copy of the context, which Python leaves in C code: a Ctrl-C can interrupt entering or leaving a `with` block,
+    but not that.
     """
 
     @functools.wraps(function)
@@ -296,14 +296,14 @@ def require_cross_replica(strategy: "StrategyBase", what: str) -> None:
 
 
 def require_known(strategy: "StrategyBase") -> None:
-    """Tell the trace that the code is in, if it is in one, which strategy it is about."""
+    """Tell the current trace, if there is one, which strategy it is about."""
     draft = HERE.get().draft
     if draft is not None:
         draft.extended(strategy)
 
 
 def require_no_trace(what: str) -> None:
-    """Raise where JAX is tracing something of the user's: what is traced there could leak out, and eager replicas cannot pause."""
+    """Raise while JAX traces a function of the user's: tracers could leak out of it, and eager replicas cannot pause in it."""
     if HERE.get().draft is None and tracing():
         raise RuntimeError(
             f"{what} was called while JAX is tracing (inside jit, grad, vmap or scan); expected an eager call. Move it out of "
@@ -312,7 +312,7 @@ def require_no_trace(what: str) -> None:
 
 
 def require_not_staged(what: str) -> None:
-    """Raise for what would be frozen into a compiled program, and be out of date when that runs."""
+    """Raise for a value that would be frozen into a compiled program, and be out of date when the program runs."""
     raise RuntimeError(
         f"{what} was read inside jax.jit or a like transformation; expected a value from outside, because what is read there is "
         f"frozen into the compiled program. Read it before, and pass it as an argument."

@@ -1,11 +1,11 @@
-"""Garbage collection while very many replicas are paused: less often, because what they hold is no garbage."""
+"""Less frequent garbage collection while very many replicas are paused, because what they hold is not garbage."""
 
 import gc
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-MANY = 256  # from so many replicas on it is worth while
+MANY = 256  # from this many replicas on, it is worthwhile
 _OBJECTS_PER_REPLICA = 40
 
 _lock = threading.Lock()
@@ -15,9 +15,9 @@ _usual: tuple[int, int, int] = (0, 0, 0)
 
 @contextmanager
 def fewer_collections(replicas: int) -> Generator[None]:
-    """Raise the number of new objects that starts a collection to what one meeting of all replicas needs.
+    """Raise the number of new objects that triggers a collection to what one meeting of all replicas creates.
 
-    Otherwise the collector would go through all paused replicas again and again: a third of the time at 10,000.
+    Otherwise the collector would go through all paused replicas again and again, which takes a third of the time at 10,000.
     """
     global _runs, _usual
     with _lock:

@@ -1,4 +1,4 @@
-"""The graphs of v1, as small as strategies need them: calls that wait until a session runs them."""
+"""The graphs of v1, reduced to what strategies need: calls that wait until a session runs them."""
 
 import contextlib
 import operator
@@ -14,7 +14,7 @@ from refdist._core.replicas.values import DistributedValues
 
 
 class Graph:
-    """Calls that wait. In `with graph.as_default():` strategies put their runs here in place of running.
+    """Calls that wait: inside `with graph.as_default():`, strategies add their runs here instead of running them.
 
     >>> import refdist as tf
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -29,12 +29,12 @@ class Graph:
 
     @contextlib.contextmanager
     def as_default(self) -> Generator["Graph"]:
-        """Let calls in a block wait in this graph."""
+        """Make the calls in a block wait in this graph."""
         with entered(graph=self):
             yield self
 
     def add(self, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> "Symbol":
-        """Put a call here, and return what stands for its result."""
+        """Add a call, and return what stands for its result."""
         self._calls.append(Symbol(self, name, function, args, kwargs))
         return self._calls[-1]
 
@@ -50,7 +50,7 @@ class GraphDef:
         self._calls = calls
 
     def SerializeToString(self) -> bytes:  # noqa: N802, the documented name
-        """The graph as bytes; arrays that are arguments of its calls are in it, arrays in datasets and iterators are not."""
+        """The graph as bytes; it contains arrays that are arguments of its calls, but not those in datasets and iterators."""
         return b"\n".join(call.serialized() for call in self._calls)
 
 
@@ -61,7 +61,7 @@ class Symbol:
         self.graph, self.name, self._function, self._given = graph, name, function, (args, kwargs)
 
     def value(self, known: dict[int, Any]) -> Any:
-        """Make the call, once for all who ask with the same dictionary."""
+        """Make the call, only once for all requests with the same dictionary."""
         if id(self) not in known:
             args, kwargs = nest.map_structure(lambda leaf: evaluated(leaf, known), self._given)
             known[id(self)] = self._function(*args, **kwargs)
@@ -117,7 +117,7 @@ class Session:
             return nest.map_structure(lambda leaf: _fetched(evaluated(leaf, known)), fetches)
 
     def close(self) -> None:
-        """Run nothing any more."""
+        """Refuse all further runs."""
         self._closed = True
 
     def __enter__(self) -> "Session":
@@ -128,13 +128,13 @@ class Session:
 
 
 def deferred(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Make a call, or, where a graph is being built, let it wait there."""
+    """Make a call or, while a graph is being built, let it wait there."""
     graph = HERE.get().graph
     return function(*args, **kwargs) if graph is None else graph.add(name, function, *args, **kwargs)
 
 
 def evaluated(leaf: Any, known: dict[int, Any]) -> Any:
-    """The value behind a symbol; anything else is its own."""
+    """The value behind a symbol; anything else stands for itself."""
     return leaf.value(known) if isinstance(leaf, Symbol) else leaf
 
 

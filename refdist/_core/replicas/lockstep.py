@@ -1,8 +1,8 @@
 """Runs one body per replica, one at a time, pausing all of them at each meeting.
 
-A body is a greenlet, taken from a pool and given back, so a run of thousands costs microseconds each.
+A body is a greenlet, taken from a pool and given back, so that each of thousands costs only microseconds.
 Replicas run in order; a body runs until it returns or until it asks for a meeting. When all have asked, the
-meeting is held once, outside the bodies, and each gets its answer. Whatever goes wrong, no body stays behind.
+meeting is held once, outside the bodies, and each gets its answer. Whatever goes wrong, no body is left behind.
 """
 
 import contextvars
@@ -21,7 +21,7 @@ class Meeting(NamedTuple):
     """What one replica brings to the place where all replicas meet."""
 
     kind: str  # what the user called: "all_reduce(SUM)"
-    details: Any  # what must agree beside it: shapes, dtypes, the function to call
+    details: Any  # what else must agree: shapes, dtypes, the function to call
     hold: Callable[[Any, Sequence[Any]], Sequence[Any]]  # given the host and all payloads, returns all answers
     host: Any
     payload: Any
@@ -33,7 +33,7 @@ class _Unwind(BaseException):
 
 
 class _Runner(greenlet):
-    """A pooled greenlet, which runs one body after the other."""
+    """A pooled greenlet, which runs one body after another."""
 
 
 class _Failure(NamedTuple):
@@ -63,7 +63,7 @@ def pause(meeting: Meeting) -> Any:
 
 
 def require_no_body_around() -> None:
-    """Raise in a greenlet that a body has made: it has left its replica, and would silently be taken for none."""
+    """Raise in a greenlet that a body has made, which would silently count as being in no replica."""
     above = getcurrent().parent
     while above is not None:
         if type(above) is _Runner:
@@ -85,10 +85,10 @@ def play(
     """Run the body of each replica to its end, holding their meetings, and return the results.
 
     Args:
-        name: says which replica and device an index stands for, for messages.
+        name: gives the replica and device that an index stands for, for messages.
         noun: what a body is, for messages.
-        scope: entered around each stretch of a body, for what greenlets cannot carry along themselves; it gets the
-            context in which the body paused, and None for the first stretch.
+        scope: entered around each stretch of a body, for state that greenlets do not carry along; it gets the context
+            in which the body paused, or None for the first stretch.
     """
     hub = getcurrent()
     runners = _take(count, hub)
@@ -122,7 +122,7 @@ def play(
             answers = _held(first, [waiting[index].payload for index in todo])
     except BaseException as error:
         _end(runners)
-        # A Ctrl-C may have come while the bodies were ended.
+        # A Ctrl-C may have arrived while the bodies were being ended.
         stops = [one.error for one in results if type(one) is _Failure and isinstance(one.error, KeyboardInterrupt)]
         if stops and stops[0] is not error:
             raise stops[0] from error
@@ -156,7 +156,7 @@ def _take(count: int, hub: greenlet) -> list[_Runner]:
 def _give_back(runners: list[_Runner]) -> None:
     """Put idle runners back into the pool and take them off the list.
 
-    Each is taken first: one that a Ctrl-C finds in between is lost, where one given back twice would later play two replicas.
+    Each leaves the list first: a Ctrl-C in between only loses it, whereas one given back twice would later play two replicas.
     """
     idle = _POOL.idle
     while runners:
@@ -167,10 +167,10 @@ def _give_back(runners: list[_Runner]) -> None:
 
 
 def _work() -> None:
-    """Be the life of a runner."""
+    """Run one body after another, for as long as the runner lives."""
     while True:
-        # Neither the task nor the runner itself stays in a local variable or an argument while the runner is idle: what
-        # stood there would be kept alive. So the outcome, too, is left in the list of results.
+        # While the runner is idle, no local variable or argument refers to the task or to the runner itself, because that
+        # would keep them alive. So the outcome, too, is left in the list of results.
         task = current().parent.switch(None)
         # Called without a star: Python then does not use the C stack, which a greenlet has to save at every switch.
         body, index, results = task
@@ -182,7 +182,7 @@ def _work() -> None:
 
 
 def _end(runners: list[_Runner]) -> None:
-    """Unwind what is paused. A body that refuses to end is dropped and never used again."""
+    """Unwind all paused bodies. A body that refuses to end is dropped and never used again."""
     runners.reverse()
     while runners:
         runner = runners.pop()
@@ -203,7 +203,7 @@ def require_same(waiting: dict[int, Meeting], count: int, name: Callable[[int], 
     if first is not None and len(waiting) == count:
         kind, details, site = first.kind, first.details, first.site
         for meeting in waiting.values():
-            # Mostly they are the very same objects; to compare those, too, would take a third of the time of a meeting.
+            # Usually they are the very same objects; comparing those as well would take a third of the time of a meeting.
             if (
                 meeting.kind != kind
                 or (meeting.site is not site and meeting.site != site)
@@ -216,7 +216,7 @@ def require_same(waiting: dict[int, Meeting], count: int, name: Callable[[int], 
     for index in range(count):
         meeting = waiting.get(index)
         places.setdefault(_place(meeting), []).append(index)
-    if len(places) == 1:  # calls in one line, which only their columns tell apart
+    if len(places) == 1:  # calls on one line, which only their columns tell apart
         places = {}
         for index, meeting in waiting.items():
             column = meeting.site[0].column + 1 if meeting.site else 0

@@ -1,4 +1,4 @@
-"""What is known of a tensor before there is one: shape and dtype."""
+"""What is known about a tensor before it exists: shape and dtype."""
 
 import dataclasses
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Shape = tuple[int | None, ...]
 
 @dataclasses.dataclass(frozen=True)
 class TensorSpec:
-    """A shape, in which None is any size, and a dtype.
+    """A shape, in which None means any size, and a dtype.
 
     >>> TensorSpec((None, 2), "float32")
     TensorSpec(shape=(None, 2), dtype=tf.float32, name=None)
@@ -50,7 +50,7 @@ class TensorSpec:
 
 @dataclasses.dataclass(frozen=True)
 class DatasetSpec:
-    """What is known of an element that is a dataset itself: the spec of its elements, and how a stage becomes a dataset."""
+    """What is known about an element that is itself a dataset: the spec of its elements, and how a stage becomes a dataset."""
 
     element_spec: Any
     of: Callable[[Any], Any] = dataclasses.field(compare=False)
@@ -58,7 +58,7 @@ class DatasetSpec:
 
     @property
     def dtype(self) -> Any:
-        """A dataset has none, so that it can be neither batched nor given to replicas."""
+        """Raise: a dataset has no dtype, so it can be neither batched nor given to replicas."""
         return require_tensor(self)
 
     def __repr__(self) -> str:
@@ -92,12 +92,12 @@ class PerReplicaSpec:
 
 
 def is_dataset(leaf: Any) -> bool:
-    """Say whether a leaf of an element is a dataset, of which there is a class further up."""
+    """Say whether a leaf of an element is a dataset, the class of which belongs to a later room."""
     return hasattr(leaf, "element_spec")
 
 
 def require_tensor(leaf: Any) -> Any:
-    """The same leaf, or an error where it is a dataset."""
+    """Return the leaf, or raise if it is a dataset."""
     if is_dataset(leaf):
         raise TypeError(
             "The elements are datasets, as window() makes them; expected tensors. Make batches of them first: "

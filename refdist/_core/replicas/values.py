@@ -1,4 +1,4 @@
-"""Values that have one component per replica, and variables that have one copy per device: apart, compiled, put together."""
+"""Values with one component per replica, and the copies of variables: kept apart, in compiled form, or both."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-WRITING = threading.RLock()  # held from the value read to the value written, so that no thread writes in between
+WRITING = threading.RLock()  # held from reading a value to writing it, so that no other thread writes in between
 _PLAIN_VALUES = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 
 class Held(NamedTuple):
-    """A value with several parts in one of three states, replaced as a whole: no Ctrl-C ever finds the half of a write."""
+    """A value of several parts in one of three states; replaced as a whole, so that no Ctrl-C leaves a write half done."""
 
-    parts: Any  # a sequence: each by itself; None where there is only the compiled form
-    compiler: "Compiler | None" = None  # who has made the compiled form
-    compiled: Any = None  # all of them in the form in which the programs of that compiler take them
+    parts: Any  # a sequence of the parts; None where there is only the compiled form
+    compiler: "Compiler | None" = None  # the one that has made the compiled form
+    compiled: Any = None  # all parts, in the form that the programs of that compiler take
 
     @property
     def state(self) -> str:
@@ -49,7 +49,7 @@ class DistributedValues:
 
     @classmethod
     def of_compiled(cls, compiler: "Compiler", compiled: Any, spec: Any) -> "DistributedValues":
-        """What a compiled program has made for all replicas; it is taken apart when somebody asks."""
+        """Wrap what a compiled program has made for all replicas; it is taken apart only when needed."""
         made = cls.__new__(cls)
         # As Held(...), but without the Python function that a named tuple puts in front of it: every staged call comes by.
         made._held, made._spec = tuple.__new__(Held, (None, compiler, compiled)), (spec,)
@@ -67,7 +67,7 @@ class DistributedValues:
 
     @property
     def parts(self) -> Sequence[Any]:
-        """The components that are there, without taking apart what a program has made."""
+        """The components that exist already; what a program has made is not taken apart."""
         return self._held.parts or ()
 
     def component(self, index: int) -> Any:
@@ -85,14 +85,14 @@ class DistributedValues:
 
     @property
     def spec(self) -> tuple[tuple[int, ...], Any] | None:
-        """The shape and dtype of the components, where they are tensors that have one in common."""
+        """The shape and dtype of the components, where they are tensors that share both."""
         if self._spec is None:
             specs = {(tuple(v.shape), v.dtype) if hasattr(v, "dtype") else None for v in self.values}
             self._spec = (specs.pop() if len(specs) == 1 else None,)
         return self._spec[0]
 
     def compiled_for(self, compiler: "Compiler") -> Any:
-        """The components in the form in which the programs of a compiler take them."""
+        """The components in the form that the programs of a compiler take."""
         held = self._held
         if held.compiler is not compiler:
             held = self._held = Held(self.values, compiler, compiler.lift_each(self.values))
@@ -114,7 +114,7 @@ class Mirrored(DistributedValues):
 
 
 class Storage:
-    """Where a variable keeps its value, for all of its copies; nobody else writes it."""
+    """Where a variable keeps the value of each of its copies; nothing else writes it."""
 
     __slots__ = ("held", "homes", "own_copies", "shape")
 
@@ -123,10 +123,10 @@ class Storage:
         self.homes = tuple(homes)
         self.own_copies = own_copies  # whether each replica has a value of its own
         self.shape: tuple[int, ...] = tuple(copies[0].shape)
-        self.held = Held(list(copies))  # the value as it is kept at present
+        self.held = Held(list(copies))  # the value as it is currently kept
 
     def copies(self) -> Sequence[Any]:
-        """The value of each copy; what a compiled program has made is taken apart when somebody asks."""
+        """The value of each copy; what a compiled program has made is taken apart only when needed."""
         parts = self.held.parts
         if parts is not None:
             return parts
@@ -139,7 +139,7 @@ class Storage:
         return parts
 
     def compiled_for(self, compiler: "Compiler") -> Any:
-        """The value in the form in which the programs of a compiler take it."""
+        """The value in the form that the programs of a compiler take."""
         with WRITING:
             held = self.held
             if held.compiler is not compiler:
@@ -177,7 +177,7 @@ class Storage:
 
     @staticmethod
     def all_or_nothing(storages: "Sequence[Storage]", write: Callable[[], Result]) -> Result:
-        """Write several variables: where that fails, or is interrupted, all of them keep what they had."""
+        """Write several variables; if that fails or is interrupted, all of them keep their old values."""
         with WRITING:
             before = [storage.held for storage in storages]
             try:
@@ -204,7 +204,7 @@ def select(value: Any, index: int) -> Any:
 def regroup(values: Sequence[Any], kind: type[DistributedValues] = PerReplica) -> Any:
     """Merge one nest per replica into one nest of distributed values.
 
-    What is the same object, or an equal Python value, on all replicas stays bare; equal tensors do not.
+    A leaf stays plain if all replicas have the same object or equal Python values; tensors that are merely equal are grouped.
 
     >>> regroup([("a", 1), ("a", 2)])
     ('a', PerReplica:{
@@ -215,9 +215,9 @@ def regroup(values: Sequence[Any], kind: type[DistributedValues] = PerReplica) -
     first = values[0]
     if len(values) == 1:
         return first
-    kinds = set(map(type, values))  # of types, not of values: there may be thousands, but of few types
+    kinds = set(map(type, values))  # types instead of values: there may be thousands of values, but only a few types
     if len(kinds) == 1 and not isinstance(first, nest.CONTAINERS) and type(first) not in _PLAIN_VALUES:
-        # The common case: one tensor from each. What only looks the same is not the same object.
+        # The common case: one tensor from each replica. Tensors that merely look the same are not the same object.
         return first if values[1] is first and _same(list(values)) else kind(values)
 
     def merged(leaves: list[Any]) -> Any:
@@ -227,7 +227,7 @@ def regroup(values: Sequence[Any], kind: type[DistributedValues] = PerReplica) -
 
 
 def shapes_differ(values: Sequence[Any]) -> Exception:
-    """What to raise where replicas return nests that do not fit together."""
+    """The error to raise when replicas return nests that do not fit together."""
     return ValueError(
         f"The replicas returned nests of different shape: {_outlines(values)}; expected the same "
         f"containers, lengths and keys on all. Return one structure from every replica."

@@ -1,1 +1,1 @@
-"""What the API asks of a place to compute, as protocols."""
+"""What the API asks of a backend, as protocols."""

@@ -14,13 +14,13 @@ Tensor: TypeAlias = Any
 Tensors: TypeAlias = Sequence[Any]
 
 NOWHERE: AbstractContextManager[None] = contextlib.nullcontext()
-"""What `Backend.on` returns where there is nothing to enter; replicas are then resumed without entering it."""
+"""What `Backend.on` returns if there is nothing to enter; replicas are then resumed without entering anything."""
 
 
 class Backend(Protocol):
-    """What a place to compute has to offer. A tensor is whatever it returns.
+    """What every backend offers. A tensor is whatever the backend returns.
 
-    What only some backends have are capabilities: see `seam/capabilities.py`.
+    What only some backends offer is a capability: see `seam/capabilities.py`.
     """
 
     name: str
@@ -31,11 +31,11 @@ class Backend(Protocol):
         ...
 
     def on(self, device: Device | None) -> AbstractContextManager[Any]:
-        """Let the backend's own functions compute on a device; None is where they compute by themselves."""
+        """Let the backend's own functions compute on a device; None means where they compute by default."""
         ...
 
     def put(self, array: Any, device: Device | None) -> Tensor:
-        """Make a tensor of a numpy array on a device; None is the host, without a claim to stay there."""
+        """Make a tensor from a numpy array on a device; None means the host, without tying the tensor to it."""
         ...
 
     def get(self, tensor: Tensor) -> np.ndarray[Any, Any]:
@@ -60,5 +60,5 @@ class Backend(Protocol):
 
 
 def host_device(backend: Backend) -> Device:
-    """The CPU on which results arrive when nobody says where."""
+    """The CPU to which results go by default."""
     return backend.devices()[0]

@@ -19,14 +19,14 @@ Capability = TypeVar("Capability")
 
 @runtime_checkable
 class Timed(Protocol):
-    """Keeps the time that devices take, and what they hold."""
+    """Keeps track of the time that devices take, and of what they hold."""
 
     def step(self, devices: Sequence[Device]) -> AbstractContextManager[Any]:
-        """Surround one run of a function on replicas, which are on these devices."""
+        """Surround one run of a function on the replicas of these devices."""
         ...
 
     def in_unison(self, devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
-        """Let devices do in a block what the first of them does; a tensor that is given to them is brought to all first."""
+        """Make all devices do in a block what the first of them does; a given tensor is first brought to all of them."""
         ...
 
     def charge_program(
@@ -36,33 +36,33 @@ class Timed(Protocol):
         ...
 
     def claimed(self, tensor: Tensor) -> Tensor:
-        """Take a tensor that a program has made as one of this backend's own."""
+        """Adopt a tensor that a program has made as one of this backend's own."""
         ...
 
     def let_go(self, array: Any) -> None:
-        """Take note that tensors are made of what a program has made."""
+        """Note that what a program has made has been turned into tensors."""
         ...
 
 
 @runtime_checkable
 class KeepsLedger(Protocol):
-    """Can note which replica got which samples."""
+    """Can record which replica got which samples."""
 
     def ledger_in_use(self) -> Any:
-        """The ledger that somebody has asked for, or None."""
+        """The ledger that the user has asked for, or None."""
         ...
 
 
 @runtime_checkable
 class LogicalDevices(Protocol):
-    """Has TPU cores, of which several can be the logical devices of one replica."""
+    """Has TPU cores, several of which can be the logical devices of one replica."""
 
     def tpu_mesh(self) -> np.ndarray[Any, Any]:
-        """The TPU cores, as an array of devices of the shape (x, y, z, core); empty where there is none."""
+        """The TPU cores, as an array of devices of the shape (x, y, z, core); empty where there are none."""
         ...
 
     def lay_out(self, tensor: Tensor, devices: Sequence[Device], partition: Sequence[int] | None) -> Tensor:
-        """Put a tensor whole on each device; or, cut into so many pieces along each dimension, the k-th piece on the k-th."""
+        """Put the whole tensor on each device; or cut it as the partition says, and put the k-th piece on the k-th device."""
         ...
 
     def pieces(self, tensor: Tensor) -> tuple[tuple[Device, np.ndarray[Any, Any]], ...]:
@@ -79,16 +79,16 @@ class Clustered(Protocol):
         ...
 
     def connect(self, devices: Sequence[Device]) -> None:
-        """Have devices of other tasks too, which this process plays."""
+        """Add the devices of other tasks, which this process plays too."""
         ...
 
 
 @runtime_checkable
 class Commits(Protocol):
-    """Has tensors that refuse to be used beside those of another device."""
+    """Has tensors that refuse to be combined with those of another device."""
 
     def loosened(self, value: Any) -> Any:
-        """The same tensor without a claim to stay where it is; anything else stays itself."""
+        """The same tensor, no longer tied to its device; anything else is returned as it is."""
         ...
 
 
@@ -102,12 +102,12 @@ class Compiles(Protocol):
 
 
 def capability(backend: Backend, kind: type[Capability]) -> Capability | None:
-    """The backend as what has a capability, if it has it."""
+    """The backend, typed by the capability, if it has that; otherwise None."""
     return backend if _has(type(backend), kind) else None  # pyright: ignore[reportReturnType]
 
 
 def required(backend: Backend, kind: type[Capability], what: str) -> Capability:
-    """The same, or an error that says what needs it."""
+    """The same, but raise if the backend does not have it, and say what needs it."""
     found = capability(backend, kind)
     if found is None:
         raise NotImplementedError(
@@ -119,10 +119,10 @@ def required(backend: Backend, kind: type[Capability], what: str) -> Capability:
 
 @functools.cache
 def _has(backend: type, kind: type) -> bool:
-    # Asked of types and kept, because to look for the methods of a protocol takes microseconds.
+    # Asked of types and cached, because looking for the methods of a protocol takes microseconds.
     return issubclass(backend, kind)
 
 
 def in_unison(plan: "Plan", devices: Sequence[Device], given: Any) -> AbstractContextManager[Any]:
-    """Let devices do in a block what the first of them does; where nothing takes time, nobody sees who has computed it."""
+    """Make all devices do in a block what the first of them does; without a clock, it does not matter which one computes."""
     return NOWHERE if plan.timed is None else plan.timed.in_unison(devices, given)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from refdist._core.replicas.values import Storage
 
 Array: TypeAlias = Any
-"""A value in the form in which programs take and make it: for all replicas at once."""
+"""A value in the form that programs take and return: for all replicas at once."""
 
 Spec: TypeAlias = tuple[tuple[int, ...], Any]
 """The shape and the dtype of a tensor, as one replica sees it."""
@@ -22,25 +22,25 @@ ReplicaPart: TypeAlias = Any
 """What one replica has written: a program without arguments, which reads what is around it."""
 
 Body: TypeAlias = Callable[..., tuple[Sequence[Tensor], Sequence[bool]]]
-"""What writes a program when it is called. It returns the outputs, and of the first of them whether each replica has its own;
-those that follow are not returned by the program, but only compared between replicas."""
+"""Writes a program when it is called. It returns the outputs, and flags for the first of them that say whether each replica
+has its own; the program does not return the outputs without a flag, but only compares them between replicas."""
 
 Compiled: TypeAlias = Callable[..., Sequence[Array]]
 
 Keep: TypeAlias = Callable[[Array, int, Sequence[Device]], None]
-"""Takes note that so many bytes of an array stay on each of some devices."""
+"""Notes how many bytes of an array stay on each of some devices."""
 
 Charge: TypeAlias = Callable[[Callable[[], Iterator[Tensor]]], AbstractContextManager[Keep]]
-"""Surrounds one run of a program, given what lists the tensors that are brought to it."""
+"""Surrounds one run of a program; it gets a function that lists the tensors brought to the program."""
 
 
 @dataclasses.dataclass(frozen=True)
 class WrittenProgram:
-    """A program from the view of one replica, not compiled yet."""
+    """A program from the point of view of one replica, not compiled yet."""
 
     jaxpr: Any
     own_inputs: tuple[bool, ...]  # for each input, whether each replica has its own
-    own_outputs: tuple[bool, ...]  # the same for what it returns; outputs that follow are only compared
+    own_outputs: tuple[bool, ...]  # the same for each output that it returns; any further outputs are only compared
     used: tuple[int, ...]  # the inputs that matter
     compared: tuple[int, ...]  # outputs that should be equal on all replicas, but need not be
     needless_sums: frozenset[int]  # steps that add up what is equal on all replicas
@@ -48,16 +48,16 @@ class WrittenProgram:
 
 
 class Compiler(Protocol):
-    """Writes programs for the replicas of one strategy, and brings values into the form in which these take them."""
+    """Writes programs for the replicas of one strategy, and converts values to the form that these take."""
 
     devices: tuple[Device, ...]  # one for each replica
     count: int  # of the replicas
-    waits: bool  # whether a program must not be started before what the one before it makes is there
-    exact: bool  # whether 64-bit numbers must stay so, whatever JAX is set to
+    waits: bool  # whether a program must not start before the outputs of the previous one are ready
+    exact: bool  # whether 64-bit numbers must stay 64-bit, however JAX is configured
     draft_backend: Backend  # the one that code uses while a program is written
     tracer_type: type  # of what stands for an array inside a transformation of JAX
 
-    # What a replica can say of itself and of the others, while a program is written.
+    # What a replica can say about itself and the others while a program is written.
 
     def replica_number(self) -> Tensor:
         """The number of the replica, as a tensor."""
@@ -72,27 +72,27 @@ class Compiler(Protocol):
         ...
 
     def of_all_replicas(self, tensor: Tensor) -> list[Tensor]:
-        """The tensors of all replicas, of which this one is the replica's own."""
+        """The tensors of all replicas, given the replica's own."""
         ...
 
     def own_of(self, tensors: Sequence[Tensor]) -> Tensor:
-        """Out of one tensor for each replica, the replica's own."""
+        """The replica's own tensor, given one for each replica."""
         ...
 
     def on_replica(self, number: int, value: Tensor, elsewhere: Tensor) -> Tensor:
-        """One value on the replica of a number, and another one elsewhere."""
+        """One value on the replica with this number, and another one elsewhere."""
         ...
 
     def uniform(
         self, entropy: Tensor, turn: int, shape: tuple[int, ...], low: Any, high: Any, dtype: Any, *, each: bool
     ) -> Tensor:
-        """Random numbers, for each replica or for all, made of what the program gets in each run."""
+        """Random numbers, one set for each replica or one for all, derived from the entropy of the run."""
         ...
 
     # Writing.
 
     def write(self, body: Body, specs: Sequence[Spec], own_inputs: Sequence[bool]) -> WrittenProgram:
-        """Call a body to write a whole program from the view of one replica.
+        """Call a body to write a whole program from the point of view of one replica.
 
         Args:
             body: takes a tensor for each input.
@@ -106,27 +106,27 @@ class Compiler(Protocol):
         ...
 
     def merge(self, parts: Sequence[ReplicaPart], columns: Sequence[Sequence[Any]]) -> list[Tensor]:
-        """Make the parts of all replicas one, as the next steps of the program, and return some of its results.
+        """Merge the parts of all replicas into the next steps of the program, and return some of their results.
 
         Args:
-            columns: for each wanted result, where each replica has it: a place in its outputs, or the value itself.
+            columns: for each wanted result, where each replica has it: an index into its outputs, or the value itself.
         """
         ...
 
     def widened(self, wide: bool) -> AbstractContextManager[Any]:
-        """Let 64-bit numbers stay what they are, if asked to."""
+        """Keep 64-bit numbers as they are, if asked to."""
         ...
 
     def at_once(self) -> AbstractContextManager[Any]:
-        """Compute at once, in the middle of writing a program."""
+        """Compute immediately, in the middle of writing a program."""
         ...
 
     def unseen_trace(self) -> AbstractContextManager[Any]:
-        """Be in a trace that no cache of JAX has seen."""
+        """Enter a trace that no cache of JAX has seen."""
         ...
 
     def open_traces(self) -> object:
-        """Which traces of JAX are open; compares equal in the same ones."""
+        """A token for the open traces of JAX; it compares equal while the same ones are open."""
         ...
 
     def may_repeat(self) -> bool:
@@ -136,9 +136,9 @@ class Compiler(Protocol):
     # Running.
 
     def compile(self, program: WrittenProgram) -> Compiled:
-        """Make something callable of a program; it takes the inputs that matter.
+        """Turn a program into a function of the inputs that matter.
 
-        It returns the outputs, and, where some are compared, last of all whether each of these was equal.
+        It returns the outputs and, if some are compared, one more that says whether each of these was equal.
         """
         ...
 
@@ -154,28 +154,28 @@ class Compiler(Protocol):
         """A program as the compiler has it."""
         ...
 
-    # Bringing values into the form in which programs take them, and out of it.
+    # Converting values to the form that programs take, and back.
 
     def lift(self, tensor: Tensor) -> Array:
-        """A plain value in the form in which programs take it."""
+        """A plain value in the form that programs take."""
         ...
 
     def lift_each(self, tensors: Sequence[Tensor]) -> Array:
-        """One value for each replica in the form in which programs take them."""
+        """One value for each replica, in the form that programs take."""
         ...
 
     def lower(self, array: Array) -> Tensor:
-        """What a program returned, as a tensor of the user's."""
+        """What a program returned, as a tensor for the user."""
         ...
 
     def lower_each(self, array: Array, spec: Spec) -> list[Tensor]:
-        """What a program returned for each replica, as tensors of the user's."""
+        """What a program returned for each replica, as tensors for the user."""
         ...
 
     def whole(self, copies: Sequence[Tensor], storage: "Storage") -> Array:
-        """The copies of a variable in the form in which programs take them."""
+        """The copies of a variable in the form that programs take."""
         ...
 
     def parts(self, array: Array, storage: "Storage") -> Sequence[Tensor]:
-        """The copies of a variable, of what a program has made."""
+        """The copies of a variable, taken from what a program has made."""
         ...

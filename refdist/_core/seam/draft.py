@@ -24,23 +24,23 @@ class Draft(Protocol):
         ...
 
     def require_wide(self, dtype: Any) -> None:
-        """Begin again with room for 64 bits, where a dtype needs it and numbers must be exact."""
+        """Start over with room for 64 bits, if a dtype needs it and numbers must be exact."""
         ...
 
     def read(self, variable: "Variable") -> Any:
-        """The value that a variable has at this place of the program."""
+        """The value that a variable has at this point of the program."""
         ...
 
     def write(self, variable: "Variable", tensor: Any) -> None:
-        """Let a variable have another value from here on."""
+        """Give a variable another value from here on."""
         ...
 
     def require(self, flag: Any, error: type[Exception], text: str) -> None:
-        """Let the program end with an error, and without having written anything, where something does not hold."""
+        """Make the program end with an error, and without having written anything, if a condition does not hold."""
         ...
 
     def draw(self, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
-        """Random numbers, others in each run of the program and on each replica."""
+        """Random numbers, different in each run of the program and on each replica."""
         ...
 
     def create(self, make: Callable[..., Any], kwargs: dict[str, Any]) -> "Variable":
@@ -57,7 +57,7 @@ class StagedRuns(Protocol):
 
 
 def executing_eagerly() -> bool:
-    """Say whether operations happen at once: outside of `function`.
+    """Say whether operations happen immediately, as they do outside of `function`.
 
     >>> import refdist as tf
     >>> tf.executing_eagerly()

@@ -1,4 +1,4 @@
-"""What to do about a body of which no program can be written."""
+"""What to do about a body that cannot become a program."""
 
 import pathlib
 import traceback
@@ -36,10 +36,10 @@ def explain(error: BaseException, fn: Callable[..., Any]) -> None:
 
 
 def advice_on(error: BaseException) -> str | None:
-    """What to do where an error comes of tensors that have no value yet, or no longer; None for every other error."""
+    """What to do if an error comes from tensors that have no value yet, or no longer have one; None for all other errors."""
     if outlived_its_trace(error):
         return LEAKED
-    # Some operations of Python and numpy have errors of their own, such as that of a missing .numpy(), or of a format.
+    # Some operations of Python and numpy raise errors of their own, such as for a missing .numpy() or in formatting.
     named = isinstance(error, (AttributeError, TypeError)) and mentions_tracer(error)
     if named and getattr(error, "name", None) == "device":
         return NOWHERE

@@ -1,4 +1,4 @@
-"""Of what kinds the arguments of a call are, and by what its program is found again."""
+"""What kinds of arguments a call has, and the key by which its program is found again."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,22 +13,22 @@ from refdist._core.replicas.values import DistributedValues, PerReplica
 from refdist._core.staging.cache_keys import PLAIN, ByIdentity, value_key
 from refdist._core.variables.variable import Variable
 
-_TENSORS: set[type] = set()  # the types of tensors met so far, to know them quickly
+_TENSORS: set[type] = set()  # the types of tensors met so far, to recognise them quickly
 _SOURCES = (Dataset, DatasetIterator, DistributedDataset, DistributedIterator, InputIterator)
 
 
 class ArgumentKinds:
-    """Which arguments are tensors, which have one for each replica, and which are Python values; and a key of all of them."""
+    """Which arguments are tensors, per-replica values or Python values, and a key made from all of them."""
 
     __slots__ = ("has_tracers", "in_python", "key", "per_replica", "tensors", "text", "wide")
 
     def __init__(self, leaves: Sequence[Any]) -> None:
         self.tensors: list[int] = []  # places of plain tensors
         self.per_replica: list[int] = []  # of values with a tensor for each replica
-        self.text: list[int] = []  # of text, which a program can only hand on
-        self.in_python = False  # whether only Python can take them
+        self.text: list[int] = []  # of text, which a program can only pass on
+        self.in_python = False  # whether only Python can handle them
         self.wide = False  # whether there are 64-bit numbers
-        self.has_tracers = False  # whether they belong to a program that somebody else writes
+        self.has_tracers = False  # whether they belong to a program that is being written elsewhere
         self.key = tuple([self._key(place, leaf) for place, leaf in enumerate(leaves)])
 
     def _key(self, place: int, leaf: Any) -> Any:
@@ -59,7 +59,7 @@ class ArgumentKinds:
             self._add(place, spec[1], self.per_replica)
             return "per replica", leaf.count, spec
         if any(hasattr(value, "shape") for value in leaf.values):
-            self.in_python = True  # the replicas have tensors of different shapes, which no one program takes
+            self.in_python = True  # the replicas have tensors of different shapes, which no single program takes
             return None
         return type(leaf), tuple(map(value_key, leaf.values))
 
@@ -73,7 +73,7 @@ class ArgumentKinds:
 
 
 def quick_key(args: Sequence[Any]) -> tuple[Any, ...] | None:
-    """What the arguments of a call are told apart by, where all of them are tensors of types met before; else None."""
+    """A short key for the arguments of a call, if all of them are tensors of types met before; otherwise None."""
     parts: list[Any] = []
     for leaf in args:
         if type(leaf) in _TENSORS:

@@ -1,4 +1,4 @@
-"""Values and functions as parts of a key, by which the programs of a function are told apart."""
+"""Values and functions as parts of the key that tells the programs of a function apart."""
 
 import functools
 import inspect
@@ -12,7 +12,7 @@ _FEW = 32
 
 
 class ByIdentity:
-    """An object as part of a key: equal to itself alone, and kept alive by the key."""
+    """An object as part of a key: equal only to itself, and kept alive by the key."""
 
     __slots__ = ("_object",)
 
@@ -30,9 +30,9 @@ class ByIdentity:
 
 
 def value_key(value: Any) -> Any:
-    """A value as part of a key: Python values by what they are, everything else by which it is."""
+    """A value as part of a key: Python values by value, everything else by identity."""
     if isinstance(value, float):
-        return float, value.hex()  # tells 0.0 from -0.0, and knows nan again
+        return float, value.hex()  # tells 0.0 from -0.0, and recognises nan
     return (type(value), value) if isinstance(value, PLAIN) else ByIdentity(value)
 
 
@@ -52,7 +52,7 @@ def function_key(fn: Callable[..., Any]) -> Any:
 
 
 def _contents_key(value: Any) -> Any:
-    """The same for what a function refers to: of small containers also what is in them, because it may change."""
+    """The same for what a function refers to; small containers count with their contents, because these may change."""
     container: Any = value
     if isinstance(value, dict) and len(container) <= _FEW:
         return ByIdentity(value), tuple((value_key(key), value_key(item)) for key, item in container.items())

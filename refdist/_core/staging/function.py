@@ -54,7 +54,7 @@ def function(
     trace_once: bool = False,
     **others: Any,
 ) -> Any:
-    """Make a function run as a compiled program: its body is called to write the program, and not again.
+    """Make a function run as a compiled program: its body is called only to write the program.
 
     >>> import refdist as tf
     >>> @tf.function
@@ -92,7 +92,7 @@ def function(
 
 
 class ForeignTrace(BaseException):
-    """Says that JAX is tracing something else, of which a program of ours cannot be made apart."""
+    """Says that JAX is tracing something else, from which a program of ours cannot be separated."""
 
 
 class Function:
@@ -123,7 +123,7 @@ class Function:
         here = HERE.get()
         frame = here.frame
         if frame is not None and frame.updating is not None:
-            # A program knows the whole of a variable, not one of its copies.
+            # A program knows a variable as a whole, not one of its copies.
             return self.python_function(*args, **kwargs)
         if here.draft is not None:
             return returned_from_draft(self.python_function(*args, **kwargs))
@@ -152,7 +152,7 @@ class Function:
         return self._parameters.placed(args, kwargs) if kwargs or len(args) < self._enough else (args, kwargs)
 
     def _always_new(self, fn: Callable[..., Any]) -> bool:
-        """Say whether a function comes again and again with other tensors inside, which would be one program each."""
+        """Say whether a function keeps coming back with other tensors inside, each of which would need a program of its own."""
         code = getattr(getattr(fn, "func", fn), "__code__", None)
         if code is None or not closes_over_tensors(fn):
             return False
@@ -186,20 +186,20 @@ class Function:
             return self
         kept: Any = self._bound if isinstance(instance, type) else getattr(instance, "__dict__", self._bound)
         key = f"_function_{id(self)}" if kept is not self._bound else id(instance)
-        # A copy of an object brings the method of the original along.
+        # A copy of an object brings along the method of the original.
         if key not in kept or kept[key].python_function.__self__ is not instance:
             method = types.MethodType(self.python_function, instance)
             kept[key] = Function(method, self.input_signature, self._trace_once)
         return kept[key]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Function":
-        return self  # the object that it is copied with makes its own when it needs it
+        return self  # the copy of its object makes its own when it needs one
 
     def _meet(self, replica: ReplicaContext, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Come together with the other replicas, so that one program does what all of them ask for.
+        """Meet the other replicas, so that one program does what all of them ask for.
 
-        Where they have come with different functions, such as one that each has made around a tensor of its own, each
-        runs its own in Python.
+        If they bring different functions, such as closures that each has made around a tensor of its own, each runs its
+        own in Python.
         """
 
         def hold(strategy: StrategyBase, payloads: Any) -> list[Any]:
@@ -220,15 +220,15 @@ class Function:
         except ForeignTrace:
             if on is not None:
                 context.require_no_trace("run()")
-            return fn(*args, **kwargs)  # somebody else writes a program, of which this is a part
+            return fn(*args, **kwargs)  # this is part of a program that is being written elsewhere
         return self._run_in_python(on, fn, args, kwargs) if program is None else program(leaves)
 
     def _program(
         self, on: StrategyBase | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
     ) -> tuple[Sequence[Any], Program | None]:
-        """The program for a call, and the values of which it takes some; None where Python has to do the work."""
+        """The leaves of a call, of which its program takes some, and the program; None where Python has to do the work."""
         around = on if on is not None else context.get_strategy()
-        place = around.extended  # another one on each worker of a parameter server strategy
+        place = around.extended  # a different one on each worker of a parameter server strategy
         quick = None if kwargs or (on is not None and fn is not self) else quick_key(args)
         if quick is not None:
             program = self._programs.find_quickly((around, place, on is None, quick))
@@ -249,7 +249,7 @@ class Function:
         program = self._programs.find(key)
         if program is ProgramCache.missing:
             program = self._write(Call(fn, on, leaves, shape, kinds), around)
-            # A body may change what it refers to while it is called; that does not make it another one.
+            # A body may change what it refers to while it is called; that does not make it a different body.
             again = (*key[:3], function_key(fn), *key[4:]) if staged else key
             for one in dict.fromkeys((key, again)):
                 self._programs.keep(one, program, leaves)

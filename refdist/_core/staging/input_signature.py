@@ -18,7 +18,7 @@ from refdist._core.variables.variable import Variable
 def conforming(
     function: Callable[..., Any], signature: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call as tensors that fit the function's signature, or an error."""
+    """Convert the arguments of a call to tensors that fit the function's signature, or raise."""
     name = getattr(function, "__name__", "function")
     if kwargs:
         try:

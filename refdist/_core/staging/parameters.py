@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Parameters:
-    """What a Python function calls its arguments, so that one call can be told from another that only looks different."""
+    """The parameters of a Python function, so that calls that only look different are recognised as the same."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         try:
@@ -14,14 +14,14 @@ class Parameters:
         except (TypeError, ValueError):  # some functions written in C do not say
             found = []
         by_place = [one for one in found if one.kind is one.POSITIONAL_OR_KEYWORD]
-        # With arguments that have a place only, names do not say which place is theirs.
+        # If some parameters are positional-only, names do not say which place is theirs.
         self._by_place = [] if any(one.kind is one.POSITIONAL_ONLY for one in found) else by_place
         self._by_name = {one.name: one.default for one in found if one.kind is one.KEYWORD_ONLY and _has_default(one)}
         self.count = len(self._by_place)
         self.plain = not self._by_name
 
     def placed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The same arguments by their places, as far as the names are known, and with the defaults that were left out."""
+        """The same arguments by position, as far as the names are known, with the defaults that were left out."""
         placed, named = list(args), {**self._by_name, **kwargs}
         for parameter in self._by_place[len(args) :]:
             if parameter.name not in named and not _has_default(parameter):

@@ -42,7 +42,7 @@ class Interface:
 class Program:
     """Runs a compiled program on the arguments of a call and on the variables that it uses."""
 
-    used = False  # whether it was asked for again since somebody looked
+    used = False  # whether it was asked for again since the last look
 
     def __init__(self, compiler: Compiler, written: WrittenProgram, interface: Interface) -> None:
         self._compiler, self._compiled = compiler, compiler.compile(written)
@@ -64,7 +64,7 @@ class Program:
     def _run(self, leaves: Sequence[Any], keep: Keep | None = None) -> Any:
         if not self._writes:
             return self._computed(leaves, keep)[1]
-        with WRITING:  # from the values read to the values written nobody else writes
+        with WRITING:  # nobody else writes between reading the values and writing them
             outputs, result = self._computed(leaves, keep)
             Storage.adopt(self._compiler, self._writes, outputs[self._written])
         return result
@@ -85,14 +85,14 @@ class Program:
                 self._compiler.wait(outputs)
 
     def _brought(self, leaves: Sequence[Any]) -> Iterator[Any]:
-        """The tensors that a call takes: not what the last program has left in a form of its own."""
+        """The tensors that a call takes, without those that the last program has left in compiled form."""
         for place, each in self._takes:
             yield from leaves[place].parts if each else [leaves[place]]
         for storage in self._reads:
             yield from storage.held.parts or []
 
     def _keep(self, outputs: Sequence[Any], keep: Keep) -> None:
-        """Say how many bytes of what the program has made stay on each device; what is lowered at once says so itself."""
+        """Say how many bytes of what the program has made stay on each device; what is lowered immediately reports that itself."""
         count = self._compiler.count
         for leaf in self._leaves:
             if type(leaf) is Output and leaf.own:
@@ -127,7 +127,7 @@ class Program:
     def _values(self, leaves: Sequence[Any]) -> list[Any]:
         compiler = self._compiler
         values = [leaves[p].compiled_for(compiler) if each else compiler.lift(leaves[p]) for p, each in self._takes]
-        # Mostly a variable has what the last run of a program has left; asking it for that costs more than looking.
+        # Usually a variable still has what the last run of a program has left; calling a method for it costs more than a look.
         values += [
             held.compiled if (held := s.held).compiler is compiler else s.compiled_for(compiler) for s in self._reads
         ]

@@ -1,4 +1,4 @@
-"""The programs that a function keeps: of a bounded number, with a word about what makes it write so many."""
+"""The programs that a function keeps: a limited number, with a warning about what makes it write so many."""
 
 import warnings
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ _MISSING: Any = object()
 
 
 class ProgramCache:
-    """The programs of one function by what calls are told apart by; where there are too many, one that is not in use goes."""
+    """The programs of one function by the keys of its calls; when there are too many, one that is not in use is dropped."""
 
     missing = _MISSING
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._kept: dict[Any, Program | None] = {}  # None for what runs in Python
-        self._quick: dict[Any, Program] = {}  # the same for plain tensors, by less
+        self._quick: dict[Any, Program] = {}  # the same for plain tensors, by shorter keys
         self._told = False
 
     def find(self, key: Any) -> Any:
@@ -37,7 +37,7 @@ class ProgramCache:
         return program
 
     def keep(self, key: Any, program: Program | None, leaves: Sequence[Any]) -> None:
-        """Keep a program, and let one go where there are too many: the oldest that was not used since the last time."""
+        """Keep a program, and drop one if there are too many: the oldest that was not used since the last time."""
         self._kept[key] = program
         if len(self._kept) <= MOST_KEPT:
             return
@@ -52,14 +52,14 @@ class ProgramCache:
             self._warn(leaves)
 
     def keep_quickly(self, key: Any, program: Program) -> None:
-        """Keep a program under a short key, too."""
+        """Keep a program under a short key too."""
         self._quick[key] = program
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def clear(self) -> None:
-        """Keep none."""
+        """Drop all programs."""
         self._kept.clear()
         self._quick.clear()
 

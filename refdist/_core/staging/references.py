@@ -13,7 +13,7 @@ from refdist._core.variables.variable import Variable
 
 
 def closure_of(fn: Any) -> list[Any]:
-    """What a function closes over, as far as it is bound yet."""
+    """What a function closes over, as far as it is bound already."""
     cells: tuple[CellType, ...] = getattr(fn, "__closure__", None) or ()
     return [cell.cell_contents for cell in cells if _bound(cell)]
 
@@ -29,7 +29,7 @@ def globals_of(fn: Any, code: CodeType) -> list[Any]:
 
 
 def closes_over_tensors(fn: Callable[..., Any]) -> bool:
-    """Say whether a function made anew in each step brings a value along that a program would take for a constant."""
+    """Say whether a function made anew in each step brings along a value that a program would take for a constant."""
     given: Any = fn
     brought: list[Any] = []
     if isinstance(given, functools.partial):
@@ -42,7 +42,7 @@ def closes_over_tensors(fn: Callable[..., Any]) -> bool:
 
 
 def mentioned_strategy(fn: Callable[..., Any]) -> StrategyBase | None:
-    """The one strategy that a function names, or that its object has; where there is none or several, None."""
+    """The one strategy that a function names, or that its object has; None if there is none, or several."""
     function: Any = inspect.unwrap(fn)
     things: list[Any] = list(getattr(getattr(function, "__self__", None), "__dict__", {}).values())
     function = getattr(function, "__func__", function)

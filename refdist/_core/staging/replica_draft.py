@@ -21,7 +21,7 @@ MOST_TRACES = 64  # beyond this many replicas a body is called once for all
 
 
 class OtherStrategy(BaseException):
-    """Ends a draft that turns out to be about another strategy than was assumed."""
+    """Ends a draft that turns out to be about a different strategy than was assumed."""
 
     def __init__(self, strategy: "StrategyBase") -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Comparison(NamedTuple):
 
 
 Key: TypeAlias = int | Requirement | Comparison
-"""What a program makes beside its result: the new value of a variable, by the id of its first copy; or what it has to check."""
+"""What a program makes besides its result: the new value of a variable, by the id of its first copy; or what it has to check."""
 
 
 class ReplicaDraft:
@@ -68,7 +68,7 @@ class ReplicaDraft:
         self.compiler, self.strategy, self.backend = compiler, strategy, compiler.draft_backend
         self.count, self.wide = compiler.count, wide
         self.once = once or self.count > MOST_TRACES  # one call of a body for all replicas, with a symbolic number
-        self.values: dict[Key, Any] = {}  # at the present place of the program
+        self.values: dict[Key, Any] = {}  # at the current point of the program
         self.created: list[Variable] = []
         self.meetings: list[Meeting] = []
         self._stage, self._staged = (
@@ -80,8 +80,8 @@ class ReplicaDraft:
         self._contexts = contextlib.ExitStack()
         self.runs = 0
         self.turns = 0  # how many requirements and random numbers there are so far, on the path of one replica
-        self.entropy: Any = None  # an input of the program that is another one in each run
-        # Tensors that merge_call has given to all replicas, by id, with where they come from: outside they are one.
+        self.entropy: Any = None  # an input of the program that differs in each run
+        # Tensors that merge_call has given to all replicas, by id, with where they come from: outside, each is one tensor.
         self._one_for_all: dict[int, tuple[Any, tuple[int, ...]]] = {}
 
     def extended(self, strategy: "StrategyBase") -> "StagedExtended":
@@ -96,7 +96,7 @@ class ReplicaDraft:
 
     @contextlib.contextmanager
     def entered(self) -> Generator[None]:
-        """Be in this draft; also in the part of each replica."""
+        """Enter this draft, or the part of one replica in it."""
         before, self._traces = self._traces, self.compiler.open_traces()
         contexts, self._contexts = self._contexts, contextlib.ExitStack()
         try:
@@ -149,7 +149,7 @@ class ReplicaDraft:
         if variable is not first:
             tensor = self._of_another_copy(home, variable, tensor)
         if id(first) in self._seen_inside:
-            # So that no cache of JAX knows the value from before.
+            # So that no cache of JAX returns the old value.
             self._contexts.enter_context(self.compiler.unseen_trace())
         self.values[id(first)] = tensor
 
@@ -163,15 +163,15 @@ class ReplicaDraft:
         return self.compiler.on_replica(number, tensor, self.values[id(home.all_copies[0])])
 
     def compare(self, variable: Variable, verb: str, tensor: Any) -> None:
-        """Let the program compare, when it runs, what all replicas write, where it has to be equal."""
+        """Make the program compare, when it runs, the values that replicas write, which have to be equal."""
         self.values[Comparison(f"{verb}() of {variable.name!r}", self.runs, len(self.meetings))] = tensor
 
     def remember_one_for_all(self, tensor: Any, place: int) -> None:
-        """Remember that all replicas get this very tensor from the present meeting, at a place of its result."""
+        """Remember that all replicas get this very tensor from the current meeting, at a place in its result."""
         self._one_for_all[id(tensor)] = tensor, (self.runs, len(self.meetings), place)
 
     def one_for_all(self, tensor: Any) -> tuple[int, ...] | None:
-        """Where a tensor that all replicas have got comes from; None for every other one."""
+        """Where a tensor that all replicas have got comes from; None for all other tensors."""
         found = self._one_for_all.get(id(tensor))
         return None if found is None else found[1]
 
@@ -199,7 +199,7 @@ class ReplicaDraft:
         return self.count > 1 and frame is not None and frame.replica is not None and frame.strategy is self.strategy
 
     def require_outside(self, what: str) -> None:
-        """Raise inside a transformation of JAX, of which what replicas do together cannot be a part."""
+        """Raise inside a transformation of JAX, which cannot contain what replicas do together."""
         if self._in_transformation():
             raise RuntimeError(
                 f"{what} was called inside a transformation of JAX (grad, vmap, scan or jit); expected a call in the function "
@@ -221,7 +221,7 @@ class ReplicaDraft:
 
     @contextlib.contextmanager
     def _left(self) -> Generator[None]:
-        """Be outside of the draft for a while."""
+        """Leave the draft for a while."""
         with entered(draft=None), self.compiler.at_once():
             yield
 

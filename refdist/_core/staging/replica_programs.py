@@ -1,4 +1,4 @@
-"""One program of what each replica's function does when it is called by itself."""
+"""Makes one program from what each replica's function does when it is called by itself."""
 
 import dataclasses
 import functools
@@ -29,7 +29,7 @@ class _Part:
 
 
 class ReplicaPrograms:
-    """Lets the function of each replica write a part by itself, and makes one program of them."""
+    """Lets the function of each replica write a part by itself, and makes one program from the parts."""
 
     def __init__(self, extended: "StagedExtended", strategy: "StrategyBase", fn: Any, given: Any, count: int) -> None:
         self._draft = extended.draft
@@ -37,13 +37,13 @@ class ReplicaPrograms:
         self._parts: list[_Part] = []
 
     def merged(self) -> Any:
-        """What the replicas return, as code outside of them sees it; what they write is written."""
+        """What the replicas return, as code outside of them sees it; their writes are carried out."""
         compiler = self._draft.compiler
         programs = [compiler.write_replica(functools.partial(self._write_one, r)) for r in range(self._count)]
         self._draft.turns = max(part.turns for part in self._parts)
         self._compare_meetings()
         columns: list[list[Any]] = []
-        # What a replica was given, or has read from a variable, is its own, also where it has no other name than the others' own.
+        # What a replica was given, or has read from a variable, is its own, even where one tensor stands for that of every replica.
         own = {id(leaf) for leaf in [*nest.flatten(self._given), *self._draft.values.values()]}
 
         def slot(leaves: list[Any]) -> Any:
@@ -95,7 +95,7 @@ class ReplicaPrograms:
         return outputs
 
     def _written_to(self, key: Key) -> list[Any]:
-        """What each replica has written to a variable; who has not leaves it as it was, and requires nothing."""
+        """What each replica has written to a variable; one that has not written leaves it as it was, and requires nothing."""
         before = True if isinstance(key, Requirement) else self._draft.values.get(key)
         if before is None:  # a variable made in this draft, which will be thrown away
             before = next(part.written[key] for part in self._parts if key in part.written)
@@ -123,7 +123,7 @@ class ReplicaPrograms:
             )
 
     def _require_same_numbers(self, met: dict[int, Meeting]) -> None:
-        """Raise where Python values given to merge_call differ: the part of a replica knows its own only."""
+        """Raise if Python values given to merge_call differ: the part of a replica knows only its own."""
         if met[0].kind != "merge_call":
             return
         plain = [[leaf for leaf in nest.flatten(m.payload[1:]) if isinstance(leaf, _PYTHON)] for m in met.values()]

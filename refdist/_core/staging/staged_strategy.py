@@ -157,7 +157,7 @@ class StagedExtended(StrategyExtended):
             return [self._seen_outside(result) if _several(to) else result for result, (_, to) in pairs]
 
     def _combined_by_user(self, op: ReduceOp, tensors: Sequence[Any], options: Any) -> list[Any]:
-        """Combine several tensors in the way that a user has written for a batch of them."""
+        """Combine several tensors with the user's own implementation for batches."""
         every = [PerReplica(self.draft.compiler.of_all_replicas(tensor)) for tensor in tensors]
         pairs = [(values, self._real.plan.devices) for values in every]
         answers = self.plan.collectives.batch_reduce(op, pairs, options)

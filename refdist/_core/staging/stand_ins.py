@@ -34,7 +34,7 @@ class SymbolicPerReplica(PerReplica):
 
 
 class PassedThrough:
-    """An argument that the program has no use for, such as text: it can only be handed on."""
+    """An argument that the program cannot use, such as text: it can only be passed on."""
 
     def __init__(self, place: int, leaf: Any) -> None:
         self.place = place
@@ -42,7 +42,7 @@ class PassedThrough:
         self.components = leaf.count if isinstance(leaf, DistributedValues) else None
 
     def given(self, value: Any) -> Any:
-        """What is handed on, of the argument of a call."""
+        """What is passed on, given the argument of a call."""
         return value
 
 
@@ -73,14 +73,14 @@ class PassedThroughValues(PassedThrough, PerReplica):
 
 
 class PassedThroughComponent(PassedThrough):
-    """The one component of such an argument, for the only replica that there is."""
+    """The one component of such an argument, for the only replica."""
 
     def given(self, value: Any) -> Any:
         return value.values[0]
 
 
 def spec_of(leaf: Any) -> Spec:
-    """The shape and dtype of a tensor, or of the components of a per-replica value, which have them in common."""
+    """The shape and dtype of a tensor, or of the components of a per-replica value, which share them."""
     if not isinstance(leaf, DistributedValues):
         return tuple(leaf.shape), leaf.dtype
     assert leaf.spec is not None

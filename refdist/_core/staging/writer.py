@@ -1,4 +1,4 @@
-"""A program is written: the body of a function is called once, and what it does is recorded."""
+"""Writes a program: the body of a function is called once, and what it does is recorded."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -29,20 +29,20 @@ class Call:
     """A call for which there is no program yet."""
 
     function: Callable[..., Any]
-    on: StrategyBase | None  # the strategy in whose replicas it is to run; None where it only may use one
+    on: StrategyBase | None  # the strategy in whose replicas it is to run; None if it runs outside of replicas
     leaves: Sequence[Any]  # the arguments, taken apart
     shape: Any  # of the nest that they come from; None where they are the positional arguments themselves
     kinds: ArgumentKinds
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Other leaves, put together as the arguments are."""
+        """Other leaves, in the structure of the arguments."""
         nested: Any = (tuple(leaves), {}) if self.shape is None else optree.tree_unflatten(self.shape, leaves)
         return nested
 
 
 @dataclasses.dataclass(frozen=True)
 class Written:
-    """The outcome of writing: a program; or, where the body has made variables, these: it has to be written again."""
+    """The outcome of writing: a program, or the variables that the body has made, after which it has to be written again."""
 
     program: Program | None
     created: tuple[Variable, ...] = ()
@@ -75,7 +75,7 @@ class ProgramWriter:
         self._error: BaseException | None = None
 
     def write(self) -> Written:
-        """Call the body, and make a program of what it does."""
+        """Call the body, and make a program from what it does."""
         variables, several = self._variables, self._several
         specs = [spec_of(self._call.leaves[place]) for place, _ in self._takes]
         specs += [(variable.shape, variable.dtype) for variable in variables] + [ENTROPY]
@@ -174,7 +174,7 @@ class _Outputs:
         self.own: list[bool] = []
 
     def taken_from(self, result: Any) -> Any:
-        """Take the tensors out of a nest, and leave in their places where they are."""
+        """Take the tensors out of a nest, and leave in place of each where to find it."""
         return nest.map_structure(self._leaf, result)
 
     def _leaf(self, leaf: Any) -> Any:
@@ -202,7 +202,7 @@ class _Outputs:
 
 
 def _usable_variables(backend: Backend) -> list[Variable]:
-    """The variables that a program of a backend could meet; which ones it needs is seen when it is written."""
+    """The variables that a program of a backend could meet; writing it shows which ones it needs."""
     living = [variable for variable in list(LIVE.values()) if variable.backend is backend]
     return [variable for variable in living if variable.container is None and variable.dtype.kind not in "OSU"]
 

@@ -31,7 +31,7 @@ class Arguments:
         self._extended = extended
         self._given: Any = (tuple(args), dict(kwargs or {}))
         self._leaves, self._shape = list(args), None
-        # Most arguments are no nests, and need not be taken apart and rebuilt.
+        # Most arguments are not nests, and need not be taken apart and rebuilt.
         if kwargs or any([isinstance(arg, nest.CONTAINERS) for arg in args]):
             self._leaves, self._shape = optree.tree_flatten(self._given, none_is_leaf=True)
         plan = extended.plan
@@ -43,7 +43,7 @@ class Arguments:
                     require_count(leaf, count)
             elif not isinstance(leaf, (plan.backend.tensor_type, *_USUAL)) and not hasattr(leaf, "__array__"):
                 _warn(leaf)
-        # By replica. Without anything to take apart or to move, every replica gets the very objects that were given.
+        # One for each replica. If there is nothing to take apart or to move, every replica gets the very objects that were given.
         self._rows: Any = None
         if self._leaves and (count > 1 or distributed):
             self._rows = list(zip(*map(self._column, self._leaves), strict=True))
@@ -69,7 +69,7 @@ class Arguments:
         if len(devices) == 1:
             return parts
         if type(leaf) is np.ndarray:
-            # One array for all replicas: none of them may change it under the hands of the others.
+            # All replicas share one array, so none of them may change it.
             shared = leaf.view()
             shared.flags.writeable = False
             return [shared] * len(devices)
@@ -91,7 +91,7 @@ def require_arguments(args: Any, kwargs: Any) -> None:
 
 
 def require_options(options: Any) -> None:
-    """Raise unless the options of a run are RunOptions, or none."""
+    """Raise unless the options of a run are RunOptions or None."""
     if options is not None and not isinstance(options, RunOptions):
         raise TypeError(
             f"run() got options={options!r}, a {type(options).__name__}; expected tf.distribute.RunOptions, or None. Pass "
@@ -100,7 +100,7 @@ def require_options(options: Any) -> None:
 
 
 def require_count(value: DistributedValues, count: int) -> None:
-    """Raise unless a value has a component for each replica; variables look after themselves."""
+    """Raise unless a value has a component for each replica; variables are not checked here."""
     if value.count != count and not value.is_variable:
         raise ValueError(
             f"A value with {value.count} components met a strategy of {count} replicas; expected one component for each "

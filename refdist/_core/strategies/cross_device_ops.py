@@ -61,7 +61,7 @@ class CrossDeviceOps:
             return _spread([backend.copy(tensor, device) for device in targets])
 
     def custom(self) -> bool:
-        """Say whether a user has written how values are combined."""
+        """Say whether a user's code defines how values are combined."""
         known = (CrossDeviceOps.reduce_implementation, ReductionToOneDevice.reduce_implementation)
         alone = type(self).reduce_implementation in known
         batched = type(self).batch_reduce_implementation is CrossDeviceOps.batch_reduce_implementation
@@ -121,7 +121,7 @@ class ReductionToOneDevice(CrossDeviceOps):
 
 
 def devices_of(destinations: Any, replica: int = 0) -> tuple[Device, ...]:
-    """The devices that a destination stands for: a name, several names, or where a value of a replica lies."""
+    """The devices that a destination stands for: a name, several names, or where the value of a replica is."""
     if type(destinations) is Device:
         return (destinations,)
     if type(destinations) is tuple and set(map(type, destinations)) == {Device}:
@@ -138,7 +138,7 @@ def devices_of(destinations: Any, replica: int = 0) -> tuple[Device, ...]:
     if isinstance(destinations, (list, tuple)) and destinations:
         return tuple(device for name in destinations for device in devices_of(name))
     if hasattr(destinations, "__array__"):
-        # An array of another library, such as numpy or JAX in the simulator, is where the replica is that has it.
+        # An array of another library, such as numpy, or JAX in the simulator, counts as being on its replica's device.
         return (context.get_strategy().extended.plan.devices[replica],)
     raise TypeError(
         f"The destination is {destinations!r}; expected a device name, a tensor, a variable or a per-replica value. "

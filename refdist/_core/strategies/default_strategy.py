@@ -21,6 +21,6 @@ def default_strategy() -> DefaultStrategy:
         host = host_device(backend)
         plan = Plan("default", backend, (host,), (host,), Placement.PLAIN, ReductionToOneDevice())
         made = DefaultStrategy(EagerExtended(plan))
-        # Kept with the backend, so that it stays the same object as long as that, and no longer.
+        # Kept with the backend, so that it is the same object for as long as the backend lives, and no longer.
         backend.default_strategy = made  # pyright: ignore[reportAttributeAccessIssue]
     return made

@@ -1,4 +1,4 @@
-"""The verbs of every strategy where replicas run, written once and steered by its plan."""
+"""The verbs of a strategy whose replicas run eagerly, written once and steered by its plan."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class EagerExtended(StrategyExtended):
-    """The verbs of a strategy where replicas run: in lockstep, each on its own device."""
+    """The verbs of a strategy whose replicas run eagerly: in lockstep, each on its own device."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -80,9 +80,9 @@ class EagerExtended(StrategyExtended):
                 result = fn(positional[0]) if positional else fn()
             return result if isinstance(result, tensor_type) else self._owned(result, devices[index])
 
-        # Where a backend computes is not known to greenlets: each stretch of a body is run inside of it.
+        # Greenlets do not carry along where the backend computes, so that is entered around each stretch of a body.
         ambient = backend.on(devices[0]) is not NOWHERE
-        # What replicas have entered there is left once more at the end: a Ctrl-C can keep one of them from leaving it.
+        # It is restored once more at the end, because a Ctrl-C can keep a replica from leaving what it has entered.
         around = backend.on(None) if ambient else NOWHERE
         with step, around, fewer_collections(count) if count >= MANY else NOWHERE:
             results = play(
@@ -151,22 +151,22 @@ class EagerExtended(StrategyExtended):
         return self.plan.collectives.gather(whole, self.current_device(), axis)
 
     def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
-        """What the replicas of all workers bring, given what those of this one do."""
+        """What the replicas of all workers bring, given what those of this worker bring."""
         return payloads if self.plan.workers == 1 else exchange(kind, payloads)
 
     def aggregate(
         self, strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]
     ) -> Any:
-        """Make one value of what the replicas bring to a write."""
+        """Combine what the replicas bring to a write into one value."""
         return aggregated(strategy, variable, verb, self.from_all_workers(verb, payloads))
 
     @context.contained
     def create_variable(self, following: Callable[..., Any], **kwargs: Any) -> Any:
-        """Make what this strategy makes of a new variable."""
+        """Make a new variable in the form that this strategy gives it."""
         return create_variable(context.get_strategy(), following, kwargs)
 
     def _reducible(self, op: ReduceOp, value: Any) -> Any:
-        """Make per-replica tensors of what is to be reduced; a plain value stays plain where that has a meaning."""
+        """Convert what is to be reduced to per-replica tensors; a plain value stays plain where that makes sense."""
         if isinstance(value, DistributedVariable):
             value = PerReplica([copy.stored for copy in value.copies])
         if isinstance(value, DistributedValues):
@@ -197,7 +197,7 @@ class EagerExtended(StrategyExtended):
         return known
 
     def _answers(self, value: Any) -> Sequence[Any]:
-        """What each replica gets of a reduction, which a user's own class may have done."""
+        """What each replica gets from a reduction, which a user's own class may have carried out."""
         parts = value.values if isinstance(value, DistributedValues) else [value]
         kinds, (tensor_type, count) = set(map(type, parts)), (self.plan.backend.tensor_type, len(self.plan.devices))
         if len(parts) != count or (
@@ -215,7 +215,7 @@ class EagerExtended(StrategyExtended):
         return self.backend.on(device)
 
     def _owned(self, result: Any, device: Device) -> Any:
-        """Bring arrays of other libraries in a replica's result to the backend and the replica's device."""
+        """Convert arrays of other libraries in a replica's result to tensors on the replica's device."""
         if isinstance(result, self.plan.backend.tensor_type):
             return result
         foreign = [_foreign(leaf, self.backend.tensor_type) for leaf in nest.flatten(result)]

@@ -1,4 +1,4 @@
-"""The logical devices of a replica: which tensors lie on which of them, and in which pieces."""
+"""The logical devices of a replica: which tensors are on which of them, and in which pieces."""
 
 import math
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ def logical_pieces(tensor: Any) -> tuple[tuple[str, np.ndarray[Any, Any]], ...]:
 
 
 def stays(tensor: Any) -> bool:
-    """Say whether a tensor lies on a logical device of the replica in which the code is, so that it is at home there."""
+    """Say whether a tensor is on a logical device of the current replica, so that it may stay there."""
     frame = HERE.get().frame
     if frame is None or frame.replica is None or not frame.strategy.extended.plan.logical:
         return False
@@ -81,7 +81,7 @@ def stays(tensor: Any) -> bool:
 
 
 def _logical_devices(extended: "StrategyExtended", what: str) -> tuple[Device, ...]:
-    """The logical devices of the replica in which the code is; outside of replicas those of the first."""
+    """The logical devices of the current replica; outside of replicas, those of the first one."""
     plan = extended.plan
     if not plan.logical:
         raise NotImplementedError(
@@ -127,7 +127,7 @@ def _require_divisible(shape: Sequence[int | None], partition: Sequence[int]) ->
             f"{tuple(shape)}; expected {len(shape)} entries, one for each dimension. Write 1 where it is not to be cut."
         )
     for dimension, (size, pieces) in enumerate(zip(shape, partition, strict=True)):
-        if size is not None and size % pieces:  # a size that is not known yet cannot be judged
+        if size is not None and size % pieces:  # a size that is not known yet cannot be checked
             raise ValueError(
                 f"experimental_split_to_logical_devices() got partition_dimensions={list(partition)} for a tensor of shape "
                 f"{tuple(shape)}; expected {size}, the size of dimension {dimension}, to be divisible by {pieces}. Pad the tensor, "

@@ -25,7 +25,7 @@ def mirrored_plan(names: Sequence[str] | None, cross_device_ops: CrossDeviceOps 
 
 
 def chosen_devices(names: Sequence[str] | None, backend: Backend) -> tuple[Device, ...]:
-    """The named devices, each once; or all GPUs; or, where there is none, the CPU."""
+    """The named devices, each once; or all GPUs; or, where there are none, the CPU."""
     if isinstance(names, str):
         raise ValueError(f"The devices are {names!r}; expected a list of names. Write [{names!r}].")
     if not names:

@@ -15,7 +15,7 @@ from refdist._core.variables.placement import Placement
 
 
 def multi_worker_plan(resolver: ClusterResolver | None) -> Plan:
-    """A replica, and a copy of every variable, on each device of each worker; this plan has those of one worker."""
+    """A replica, and a copy of every variable, on each device of each worker; this plan covers one of the workers."""
     chosen = resolver or TFConfigClusterResolver()
     spec = chosen.cluster_spec()
     peers = [
@@ -57,7 +57,7 @@ class MultiWorkerMirroredStrategy(Strategy):
 
 
 class ExperimentalMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
-    """The same under its older name, which has the arguments the other way round."""
+    """The same under its older name, which takes the arguments in the opposite order."""
 
     def __init__(self, communication: Any = None, cluster_resolver: ClusterResolver | None = None) -> None:
         super().__init__(cluster_resolver)

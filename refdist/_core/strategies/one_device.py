@@ -26,5 +26,5 @@ class OneDeviceStrategy(Strategy):
         super().__init__(EagerExtended(one_device_plan(device)))
 
     def experimental_make_numpy_dataset(self, numpy_input: Any) -> Dataset:
-        """Make a dataset of the rows of arrays; on this page it is not deprecated."""
+        """Make a dataset of the rows of arrays; the page of this strategy does not call it deprecated."""
         return Dataset.from_tensor_slices(numpy_input)

@@ -23,7 +23,7 @@ _JOBS = ("chief", "worker", "ps", "evaluator")
 
 
 def parameter_server_plan(resolver: ClusterResolver, *, own: bool = False) -> Plan:
-    """One replica: here, or on the own worker of this task; variables on the parameter servers, in turn."""
+    """One replica, here or on the worker that this task is; variables on the parameter servers, in turn."""
     spec, backend = resolver.cluster_spec(), current()
     counts = {job: spec.num_tasks(job) for job in spec.jobs}
     unknown = [job for job in counts if job not in _JOBS]
@@ -45,7 +45,7 @@ def parameter_server_plan(resolver: ClusterResolver, *, own: bool = False) -> Pl
 
 
 def worker_devices(resolver: ClusterResolver) -> list[Device]:
-    """The device on which each worker computes: its first GPU where machines have any."""
+    """The device on which each worker computes: its first GPU, if machines have any."""
     kind = "GPU" if resolver.num_accelerators().get("GPU") else "CPU"
     workers = range(resolver.cluster_spec().num_tasks("worker"))
     return [Device(f"/job:worker/task:{index}/device:{kind}:0") for index in workers]
@@ -70,7 +70,7 @@ class ParameterServerExtended(EagerExtended):
 class ParameterServerStrategy(Strategy):
     """Train asynchronously: a coordinator gives steps to workers, and parameter servers hold the variables.
 
-    The tasks of the cluster are played by this process. It is the coordinator: what is not scheduled with a
+    This process plays all tasks of the cluster. It is the coordinator: what is not scheduled with a
     `tf.distribute.coordinator.ClusterCoordinator` runs here. Each worker has one replica.
     """
 
@@ -102,7 +102,7 @@ class ParameterServerStrategy(Strategy):
 
     @property
     def _extended(self) -> StrategyExtended:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The verbs as they are here, or on the worker that the code is on."""
+        """The verbs on the coordinator, or on the worker that the code is on."""
         on = HERE.get().worker
         return self._workers[on[1]] if on is not None and on[0] is self else self._here
 
@@ -130,7 +130,7 @@ def current_worker() -> int | None:
 
 
 def require_cluster_resolver(resolver: Any) -> None:
-    """Raise unless there is something that says what the cluster is."""
+    """Raise unless a cluster resolver says what the cluster is."""
     if not isinstance(resolver, ClusterResolver):
         raise TypeError(
             f"ParameterServerStrategy() got cluster_resolver={resolver!r}; expected a tf.distribute.cluster_resolver."

@@ -21,7 +21,7 @@ class Plan:
     homes: tuple[Device, ...]  # one for each copy of a variable; where variables have one copy, they take turns
     placement: Placement
     collectives: CrossDeviceOps
-    workers: int = 1  # how many workers there are, of which this plan has the devices of one
+    workers: int = 1  # how many workers there are; this plan has the devices of one of them
     worker: int = 0
     scope_device: Device | None = None  # where tensors go in the scope
     resolver: Any = None
@@ -41,5 +41,5 @@ class Plan:
 
     @functools.cached_property
     def timed(self) -> Timed | None:
-        """The backend as what keeps time, if it does."""
+        """The backend if it keeps time, otherwise None."""
         return capability(self.backend, Timed)

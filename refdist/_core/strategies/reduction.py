@@ -1,4 +1,4 @@
-"""Reducing a per-replica value over an axis of each component too."""
+"""Reduces a per-replica value over replicas, and over an axis of each component too."""
 
 import math
 from collections.abc import Sequence
@@ -71,6 +71,6 @@ def _axes(axis: Any, tensors: Sequence[Any]) -> tuple[int, ...]:
 
 def _sum(tensor: Any, axes: tuple[int, ...]) -> Any:
     require_numbers(tensor.dtype)
-    # Sixteen bits are too few for a sum of many; other dtypes keep their own, where numpy would widen integers.
+    # Sixteen bits are too few for a long sum; other dtypes are kept, whereas numpy would widen integers.
     narrow = tensor.dtype.itemsize == 2 and tensor.dtype.kind not in "iu"
     return tensor.sum(axis=axes, dtype=np.float32 if narrow else tensor.dtype)

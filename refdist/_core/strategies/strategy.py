@@ -41,7 +41,7 @@ class StrategyBase:
 
     @property
     def extended(self) -> StrategyExtended:
-        """The object with the further methods, for library authors."""
+        """The object with further methods, for library authors."""
         draft = HERE.get().draft
         return self._extended if draft is None else draft.extended(self)
 
@@ -52,7 +52,7 @@ class StrategyBase:
 
     @property
     def cluster_resolver(self) -> Any:
-        """What describes the cluster; None for strategies of one machine."""
+        """What describes the cluster; None for strategies on one machine."""
         return self._extended.plan.resolver
 
     def scope(self) -> "Scope":
@@ -86,7 +86,7 @@ class StrategyBase:
             return self._extended.run(self, fn, args, kwargs)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
-        """List the components of a value that this process holds; one value is its own only component."""
+        """List the components of a value that this process holds; a plain value is its own only component."""
         context.require_known(self)
         if isinstance(value, Symbol):
             return tuple(value.part(index) for index in range(self._extended.num_replicas))
@@ -130,7 +130,7 @@ class StrategyBase:
         return InputWorker(plan.workers, plan.worker, plan.replicas, self._any_worker_continues)
 
     def _any_worker_continues(self, continues: bool) -> bool:
-        """Say whether any worker has another step; a worker that runs alone has none to ask."""
+        """Say whether any worker has another step; a worker that runs alone has nobody to ask."""
         if not workers_run_together():
             return continues
         return any(self._extended.from_all_workers("the next step of a distributed dataset", [continues]))
@@ -150,7 +150,7 @@ class StrategyBase:
             return nest.map_structure(lambda leaf: extended.reduce(op, leaf), value)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "StrategyBase":
-        return self  # it never changes, and variables belong to the very one that made them
+        return self  # it never changes, and variables belong to the very object that made them
 
     def __repr__(self) -> str:
         devices = self._extended.plan.devices
@@ -211,7 +211,7 @@ class Strategy(StrategyBase):
     def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Any) -> Any:
         """Share operations on a tensor among the logical devices of the replica; for TPUStrategy only.
 
-        It is cut along each dimension into so many pieces: [1, 2, 4, 1] makes eight, for eight logical devices.
+        The numbers say into how many pieces each dimension is cut: [1, 2, 4, 1] makes eight, for eight logical devices.
         """
         return logical.split(self.extended, tensor, partition_dimensions)
 
@@ -238,12 +238,12 @@ class Scope:
             around = () if frame is None else frame.creators
             new = Frame(strategy, None, (*around, strategy.extended.create_variable))
         depth, device = len(self._entered), strategy.extended.plan.scope_device or before.device
-        inside = where_of((new, device, *before[2:]))  # as _replace(), which takes three times as long
+        inside = where_of((new, device, *before[2:]))  # like _replace(), which takes three times as long
         try:
             self._entered.append((inside, before))
             HERE.set(inside)
             return strategy
-        except BaseException:  # a Ctrl-C: nobody leaves what was not entered
+        except BaseException:  # a Ctrl-C: `with` does not leave what it has not entered
             self._leave(depth, inside, before)
             raise
 
@@ -262,7 +262,7 @@ class Scope:
             raise
 
     def _leave(self, depth: int, inside: Where, before: Where) -> None:
-        """Take back what entering has done, as often as one likes."""
+        """Undo what entering has done; calling this twice does no harm."""
         here = HERE.get()
         HERE.set(before if here is inside else here._replace(frame=before.frame, device=before.device))
         del self._entered[depth:]

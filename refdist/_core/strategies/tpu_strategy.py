@@ -15,7 +15,7 @@ from refdist._core.variables.placement import Placement
 
 
 def tpu_plan(resolver: TPUClusterResolver | None, assignment: DeviceAssignment | None, *, spmd: bool = False) -> Plan:
-    """A replica on each core, or on the cores that it is assigned; a copy of every variable on its first one."""
+    """A replica on each core, or on the cores assigned to it; a copy of every variable on its first core."""
     require_resolver(resolver, "TPUStrategy()")
     chosen = resolver or TPUClusterResolver("")
     backend = current()
@@ -35,7 +35,7 @@ def tpu_plan(resolver: TPUClusterResolver | None, assignment: DeviceAssignment |
         devices,
         Placement.MIRRORED,
         NcclAllReduce(),
-        # Results go to the first host; where that is this machine, they do so anyway.
+        # Results go to the first host; if that is this machine, they go there anyway.
         scope_device=None if host == host_device(backend) else host,
         resolver=chosen,
         logical=logical,
@@ -91,7 +91,7 @@ class TPUStrategy(Strategy):
 
 
 class ExperimentalTPUStrategy(TPUStrategy):
-    """The same under its older name, which has another word for the device assignment."""
+    """The same under its older name, which has another name for the device assignment."""
 
     def __init__(
         self,

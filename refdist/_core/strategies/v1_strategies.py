@@ -35,11 +35,11 @@ class StrategyV1(StrategyBase):
         return self._reduce(reduce_op, value, axis)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Dataset:
-        """Make a dataset of the rows of arrays; while a graph is built, a session that is given loads them."""
+        """Make a dataset of the rows of arrays; while a graph is being built, the given session loads them."""
         graph = HERE.get().graph
         if graph is None or session is None:
             return Dataset.from_tensor_slices(numpy_input)
-        # The arrays are not among the arguments of the call, because they are to be no part of the graph.
+        # The arrays are not arguments of the call, because they must not become part of the graph.
         return session.run(graph.add("numpy_dataset", lambda: Dataset.from_tensor_slices(numpy_input)))
 
     def make_dataset_iterator(self, dataset: Any) -> InputIterator:
@@ -72,7 +72,7 @@ class StrategyV1(StrategyBase):
 
         DEPRECATED: this method is not available in TF 2.x. Please switch to using `run` instead.
         """
-        if self._extended.plan.placement is Placement.CENTRAL:  # the page of this strategy alone has the notice
+        if self._extended.plan.placement is Placement.CENTRAL:  # only the page of this strategy has the notice
             warnings.warn(
                 "experimental_run is deprecated and will be removed in a future version; it is not available in TF 2.x. Switch "
                 "to using `run` instead.",
@@ -84,7 +84,7 @@ class StrategyV1(StrategyBase):
             return self.run(fn, args=args)
 
     def update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
-        """Copy a configuration, with what this strategy needs: a leader and filters for several workers.
+        """Copy a configuration, and add what this strategy needs: a leader and filters for several workers.
 
         DEPRECATED: this method is not available in TF 2.x.
         """

@@ -1,4 +1,4 @@
-"""The verbs of a strategy: what contexts, variables and library authors ask of it, in replicas that run or in a draft."""
+"""The verbs of a strategy: what contexts, variables and library authors ask of it, whether replicas run or a draft is written."""
 
 import abc
 import contextlib
@@ -46,14 +46,14 @@ class StrategyExtended(abc.ABC):
         self._compiler: Compiler | None = None
 
     def bind(self, strategy: "StrategyBase") -> None:
-        """Remember the first strategy that is made of this object."""
+        """Remember the first strategy that is made from this object."""
         if self._container() is None:
             self._container = weakref.ref(strategy)
             self.first_replica = ReplicaContext(strategy, self.plan.first_replica)  # for code that is in no scope
 
     @property
     def backend(self) -> Backend:
-        """What the strategy computes with; it was captured when the strategy was made."""
+        """The backend of the strategy, captured when the strategy was made."""
         return self.plan.backend
 
     @property
@@ -109,13 +109,13 @@ class StrategyExtended(abc.ABC):
 
     @abc.abstractmethod
     def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
-        """What the replicas of all workers bring, given what those of this one do."""
+        """What the replicas of all workers bring, given what those of this worker bring."""
 
     @abc.abstractmethod
     def aggregate(
         self, strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]
     ) -> Any:
-        """Make one value of what the replicas bring to a write."""
+        """Combine what the replicas bring to a write into one value."""
 
     @context.contained
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
@@ -144,7 +144,7 @@ class StrategyExtended(abc.ABC):
                     f"Call update() of the strategy that made it."
                 )
 
-            if len(var.all_copies) == 1 and HERE.get().draft is None:  # a program finds it out when it runs
+            if len(var.all_copies) == 1 and HERE.get().draft is None:  # a program finds that out when it runs
                 for leaf in nest.flatten((tuple(args), dict(kwargs or {}))):
                     require_one_value(var, leaf)
 
@@ -160,7 +160,7 @@ class StrategyExtended(abc.ABC):
 
     @abc.abstractmethod
     def _results_of_update(self, results: list[Any], group: bool) -> Any:
-        """What `update` returns, given what was returned for each copy of the variable that is here."""
+        """What `update` returns, given the result for each local copy of the variable."""
 
     @context.contained
     def update_non_slot(
@@ -196,7 +196,7 @@ class StrategyExtended(abc.ABC):
 
     @contextlib.contextmanager
     def colocate_vars_with(self, colocate_with_variable: Variable) -> Generator[None]:
-        """Make variables inside where another one of this strategy lives."""
+        """Place the variables made inside where another one of this strategy lives."""
         if not self.variable_created_in_scope(colocate_with_variable):
             raise ValueError(
                 f"colocate_vars_with() got {colocate_with_variable!r}; expected a variable made in this strategy's scope. "
@@ -207,7 +207,7 @@ class StrategyExtended(abc.ABC):
 
     @property
     def strategy(self) -> "StrategyBase":
-        """The strategy that was made of this object."""
+        """The strategy that was made from this object."""
         strategy = self._container()
         if strategy is None:
             raise RuntimeError(
@@ -223,18 +223,18 @@ class StrategyExtended(abc.ABC):
 
     @abc.abstractmethod
     def create_variable(self, following: Callable[..., Any], **kwargs: Any) -> Any:
-        """Make what this strategy makes of a new variable."""
+        """Make a new variable in the form that this strategy gives it."""
 
     def current_device(self) -> Device:
         """Where results go: the device of the surrounding device scope, or else the host."""
         return HERE.get().device or host_device(self.backend)
 
     def tensor(self, value: Any, device: Device | None) -> Any:
-        """Make a tensor of a value on a device; what is one already is only moved."""
+        """Make a tensor from a value on a device; an existing tensor is only moved."""
         return as_tensor(self.plan.backend, value, device)
 
     def components(self, value: Any) -> Sequence[Any]:
-        """The tensors of a per-replica value; a plain value is one where there is one replica."""
+        """The tensors of a per-replica value; with one replica, a plain value is its only component."""
         return components_of(self._reducible(ReduceOp.SUM, value))
 
     @contextlib.contextmanager
@@ -250,7 +250,7 @@ class StrategyExtended(abc.ABC):
 
     @abc.abstractmethod
     def _reducible(self, op: ReduceOp, value: Any) -> Any:
-        """Make per-replica tensors of what is to be reduced; a plain value stays plain where that has a meaning."""
+        """Convert what is to be reduced to per-replica tensors; a plain value stays plain where that makes sense."""
 
     def _update_one(self, index: int, copy: Variable, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         device = Device(copy.device)
@@ -259,5 +259,5 @@ class StrategyExtended(abc.ABC):
 
 
 def components_of(value: Any) -> Sequence[Any]:
-    """The components of a distributed value; a plain value is the one that there is."""
+    """The components of a distributed value; a plain value is its own only component."""
     return value.values if isinstance(value, DistributedValues) else [value]

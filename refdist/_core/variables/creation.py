@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class HomeRotation:
-    """How many variables a strategy has made, beside those that belong to another: the homes take turns."""
+    """How many variables a strategy has made, not counting colocated ones: the homes take turns."""
 
     taken = 0
 
@@ -44,10 +44,10 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
             return [_make(strategy, following, payloads[0])] * len(payloads)
 
         return replica.meet("a new variable", kwargs.get("name"), hold, kwargs)
-    # The first replica that comes here makes the variable; the others get the same one at the same place and turn.
+    # The first replica to get here makes the variable; the others get the same one, by the place and turn of the call.
     # No meeting is needed, so a guard such as `if not made:` works as in ordinary code.
     creations = HERE.get().creations
-    assert creations is not None  # in replicas of a run there is one
+    assert creations is not None  # a run of replicas always has one
     place = (call_site(), kwargs.get("name"))
     mine = (place, id(replica))
     turn = creations.get(mine, 0)
@@ -104,7 +104,7 @@ def _copy(plan: "Plan", home: Device, following: Callable[..., Any], kwargs: dic
 
 
 def _of_the_first_worker(strategy: "StrategyBase", kwargs: dict[str, Any]) -> Any:
-    """The initial value that the first worker has, so that all start from the same."""
+    """The initial value of the first worker, so that all workers start from the same one."""
     value = kwargs.get("initial_value")
     values = strategy.extended.from_all_workers("a new variable", [value() if callable(value) else value])
     shapes = [np.shape(one) for one in values]

@@ -45,7 +45,7 @@ class DistributedVariable(Variable):
 
     @property
     def copies(self) -> tuple[Variable, ...]:
-        # In a draft the first stands for all: it is the one of the replica that the program is written for.
+        # In a draft the first copy stands for all: it is that of the replica for which the program is written.
         return self._components if HERE.get().draft is None else self._components[:1]
 
     @property
@@ -68,7 +68,7 @@ class DistributedVariable(Variable):
 
     @property
     def device(self) -> str:
-        """The device of the replica's own copy, and of the first one elsewhere."""
+        """The device of the replica's own copy; outside of replicas, that of the first one."""
         replica = self._replica()
         if replica is not None and HERE.get().draft is not None and len(self._components) > 1:
             number: Any = replica.replica_id_in_sync_group
@@ -146,7 +146,7 @@ class CentralVariable(DistributedVariable):
 
 
 class Policy(Protocol):
-    """What a distributed variable does where its copies could come apart."""
+    """What a distributed variable does where its copies could diverge."""
 
     @staticmethod
     def read_outside(variable: DistributedVariable) -> Any:
@@ -185,18 +185,18 @@ class OnWrite:
             )
         replica.require_current(verb)
         index = 0 if single else replica.local_index
-        # A Python number stays one until the meeting: the same number everywhere is no contribution to a sum.
+        # A Python number stays a number until the meeting: the same number everywhere is not a contribution to a sum.
         number = isinstance(value, NUMBERS) and replica.num_replicas_in_sync > 1
         payload = value if number else variable.copies[index].operand(verb, value)
 
         def merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
-            # What is added up is added up for all copies, and what one replica alone says is brought to the others.
+            # Values are combined for all copies at once; what the first replica alone brings is copied to the others.
             alone = payloads[0] if variable.aggregation is VariableAggregation.ONLY_FIRST_REPLICA else None
             extended = strategy.extended
             with _in_unison(variable, alone):
                 value = extended.aggregate(strategy, variable, verb, payloads)
                 values = OnWrite.write_all(variable, verb, operation, value)
-            # Each replica goes on with the value on its own device.
+            # Each replica continues with the value on its own device.
             return [extended.tensor(values[0], device) for device in extended.plan.devices] if single else values
 
         return replica.meet(verb, Target(variable), merge, payload)
@@ -215,7 +215,7 @@ class OnWrite:
 
     @staticmethod
     def write_all(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> Sequence[Any]:
-        """Write what the devices of all copies have, and return the new value of each."""
+        """Write the same value to all copies, and return the new value of each."""
         first, backend = variable.copies[0], variable.strategy.extended.plan.backend
         operand = first.operand(verb, value)
         with WRITING:
@@ -295,13 +295,13 @@ def _read_together(variable: DistributedVariable, op: ReduceOp) -> Any:
 
 
 def _in_unison(variable: DistributedVariable, given: Any) -> Any:
-    """Let the devices of all copies do what the first does; where nothing takes time, nobody sees who has computed it."""
+    """Make the devices of all copies do what the first does; without a clock, it does not matter which one computes."""
     timed = variable.strategy.extended.plan.timed
     return NOWHERE if timed is None else timed.in_unison(variable.storage.homes, given)
 
 
 def _shares(variable: DistributedVariable, operands: Sequence[Any], count: int) -> list[Any]:
-    """Divide a sum among the copies; what does not divide is cut off towards zero, as TensorFlow does."""
+    """Divide a sum among the copies; integers are rounded towards zero, as in TensorFlow."""
     kind = operands[0].dtype.kind
     if kind in "bO":
         raise TypeError(
@@ -314,11 +314,11 @@ def _shares(variable: DistributedVariable, operands: Sequence[Any], count: int) 
 
 
 def aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]) -> Any:
-    """Make one value of what all replicas bring to a write."""
+    """Combine what all replicas bring to a write into one value."""
     aggregation, first = variable.aggregation, payloads[0]
     if aggregation is VariableAggregation.ONLY_FIRST_REPLICA or len(payloads) == 1:
         extended = strategy.extended
-        # That of the first worker, which the others bring to a device of their own.
+        # The value of the first worker, which the others copy to a device of their own.
         elsewhere = extended.plan.workers > 1 and isinstance(first, extended.backend.tensor_type)
         return extended.backend.copy(first, variable.storage.homes[0]) if elsewhere else first
     if isinstance(first, IndexedSlices) and aggregation is not VariableAggregation.NONE:
@@ -347,7 +347,7 @@ def require_combinable(variable: DistributedVariable, verb: str) -> None:
 
 
 def require_meant(targets: Sequence[Any], payloads: Sequence[Any], verb: str) -> None:
-    """Raise where all replicas bring one Python number to a variable that sums: it is not clear what is meant."""
+    """Raise if all replicas bring the same Python number to a variable that sums: it is not clear what is meant."""
     variable = targets[0].variable if isinstance(targets[0], Target) else None
     if variable is not None and variable.aggregation is VariableAggregation.SUM and _same_number(payloads):
         first = payloads[0]
@@ -364,7 +364,7 @@ def _same_number(payloads: Sequence[Any]) -> bool:
 
 
 def require_equal(variable: DistributedVariable, verb: str, operands: Sequence[Any]) -> None:
-    """Raise where the copies of a mirrored variable would come apart."""
+    """Raise if the copies of a mirrored variable would diverge."""
     first = operands[0]
     for index, operand in enumerate(operands):
         if operand is first:
@@ -379,7 +379,7 @@ def require_equal(variable: DistributedVariable, verb: str, operands: Sequence[A
 
 
 def require_one_value(variable: Variable, argument: Any) -> None:
-    """Raise where a variable with one copy is given what differs from replica to replica."""
+    """Raise if a variable with one copy is given an argument that differs from replica to replica."""
     if not isinstance(argument, DistributedValues) or argument.is_variable:
         return
     first, *others = [_bits(value) if hasattr(value, "__array__") else value for value in argument.values]

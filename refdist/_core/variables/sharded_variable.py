@@ -23,9 +23,9 @@ PartitionFunction = Callable[..., Sequence[int]]
 
 
 class ShardedVariable(Variable):
-    """Several variables that hold the rows of a larger one, in order, each where it likes.
+    """Several variables that hold the rows of a larger one, in order, each on any device.
 
-    It is read whole, written whole or by slices of rows, and saved as one; a checkpoint of it fits any number of shards.
+    It is read whole, written whole or by slices of rows, and saved as one variable; its checkpoints fit any number of shards.
     """
 
     def __init__(self, variables: Sequence[Variable], name: str = "ShardedVariable") -> None:
@@ -53,7 +53,7 @@ class ShardedVariable(Variable):
 
     @property
     def device(self) -> str:
-        """There is none: each shard has its own."""
+        """Raise: each shard has a device of its own."""
         raise AttributeError(f"{self._name!r} has no device; expected that of a shard. Ask one of its variables.")
 
     @property
@@ -89,11 +89,11 @@ class ShardedVariable(Variable):
 
 
 def _within(slices: IndexedSlices, rows: range) -> IndexedSlices:
-    """The slices that belong into some of the rows, numbered from the first of these."""
+    """The slices that fall into a range of rows, numbered from the first of these."""
     own = slices.indices - rows.start
     inside = (own >= 0) & (own < len(rows))
     if is_tracer(own):
-        # Which ones they are is known when the program runs; JAX drops what is to go beyond the end.
+        # Which ones these are is known only when the program runs; JAX drops indices beyond the end.
         return ShardSlices(slices.values, own * inside + len(rows) * ~inside)
     return IndexedSlices(slices.values[inside], own[inside])
 
@@ -107,7 +107,7 @@ class Partitioner:
 
 
 class FixedShardsPartitioner(Partitioner):
-    """Cuts into so many pieces.
+    """Cuts into a given number of pieces.
 
     >>> FixedShardsPartitioner(num_shards=2)([10, 3], "float32")
     [2, 1]
@@ -121,7 +121,7 @@ class FixedShardsPartitioner(Partitioner):
 
 
 class MinSizePartitioner(Partitioner):
-    """Cuts into as many pieces as possible of at least so many bytes.
+    """Cuts into as many pieces as possible of at least a given number of bytes.
 
     >>> MinSizePartitioner(min_shard_bytes=4, max_shards=2)([6, 1], "float32")
     [2, 1]
@@ -137,7 +137,7 @@ class MinSizePartitioner(Partitioner):
 
 
 class MaxSizePartitioner(Partitioner):
-    """Cuts into as few pieces as possible of at most so many bytes; larger ones where there may be no more pieces.
+    """Cuts into as few pieces as possible of at most a given number of bytes; larger ones if that would be too many pieces.
 
     >>> MaxSizePartitioner(max_shard_bytes=4)([6, 1], "float32")
     [6, 1]
@@ -155,10 +155,10 @@ class MaxSizePartitioner(Partitioner):
 
 
 def create_sharded(partitioner: PartitionFunction, create: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
-    """Make a variable as a partitioner cuts it: its rows as evenly as possible, the larger shards first.
+    """Make a variable in as many shards as a partitioner says: rows are split as evenly as possible, larger shards first.
 
     A variable that is not cut is an ordinary one. A function that makes the initial value is asked for one shard at a
-    time where it takes partition_shape and partition_offset, and dtype and shape are given.
+    time if it takes partition_shape and partition_offset, and dtype and shape are given.
     """
     initial: Any = kwargs.get("initial_value")
     dtype, given = kwargs.get("dtype"), kwargs.get("shape")
@@ -167,7 +167,7 @@ def create_sharded(partitioner: PartitionFunction, create: Callable[..., Any], k
         initial = kwargs["initial_value"] = _value(initial, dtype)
     shape: tuple[int, ...] = tuple(np.shape(initial) if given is None else given)
     if not shape or (not in_parts and np.shape(initial) != shape):
-        return create(**kwargs)  # which says what is wrong, if something is
+        return create(**kwargs)  # which raises if something is wrong
     count = _count(partitioner, shape, np.dtype(initial.dtype if dtype is None else dtype))
     if count == 1:
         return create(**kwargs)
@@ -180,7 +180,7 @@ def create_sharded(partitioner: PartitionFunction, create: Callable[..., Any], k
             own["name"] = f"{kwargs['name']}/part_{index}"
         offset = (start, *[0] * (len(shape) - 1))
         value = initial(partition_shape=own["shape"], partition_offset=offset) if in_parts else initial[start:end]
-        # One that does not care for what it was told gives all rows.
+        # A function that ignores these arguments returns all rows.
         own["initial_value"] = value[start:end] if np.shape(value) == shape else value
         shards.append(create(**own))
     return ShardedVariable(shards)

@@ -1,4 +1,4 @@
-"""Values become tensors: the one place that decides what a tensor is made of, and where it goes."""
+"""Turns values into tensors: the only place that decides what becomes a tensor, and where it goes."""
 
 from typing import Any, TypeVar
 
@@ -11,24 +11,24 @@ Leaf = TypeVar("Leaf")
 
 
 class Readable:
-    """Something that has a tensor as its present value: a variable."""
+    """Something that has a tensor as its current value: a variable."""
 
     def read_value(self) -> Any:
-        """The present value."""
+        """The current value."""
         raise NotImplementedError
 
 
 def current_value(value: Any) -> Any:
-    """The value of a variable; anything else stays itself."""
+    """The value of a variable; anything else is returned as it is."""
     return value.read_value() if isinstance(value, Readable) else value
 
 
 def as_tensor(backend: Backend, value: Any, device: Device | None, dtype: Any = None) -> Any:
-    """Make a tensor of a value on a device; what is one already is only moved.
+    """Make a tensor from a value on a device; an existing tensor is only moved.
 
     Args:
-        device: where it is to lie; None leaves a tensor where it is, and puts anything else on the host.
-        dtype: of the tensor, where one is made; Python values that cannot become it without loss are refused.
+        device: where the tensor goes; None leaves a tensor where it is, and puts anything else on the host.
+        dtype: of a new tensor; Python values that cannot be converted to it without loss are refused.
     """
     if isinstance(value, Readable):
         value = value.read_value()

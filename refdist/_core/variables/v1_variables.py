@@ -22,7 +22,7 @@ class Partitioner:
 
 
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
-    """Ask for a fixed number of shards; strategies refuse it, as the pages say."""
+    """Ask for a fixed number of shards; strategies refuse it, as the documentation says."""
     return Partitioner(num_shards, axis)
 
 

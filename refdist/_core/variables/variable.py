@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 Operation = Callable[[Any, Any], Any]
 
-# Every variable that a program has made and still holds: a trace must know which ones it could meet. By id, because
-# they have no hash.
+# Every variable that a program has made and still holds: a trace must know which ones it could meet. Keyed by id,
+# because variables are not hashable.
 LIVE: "weakref.WeakValueDictionary[int, Variable]" = weakref.WeakValueDictionary()
 
 
@@ -65,7 +65,7 @@ def _bound(creator: context.Creator, following: Callable[..., Any]) -> Callable[
 class Variable(Readable, metaclass=_Creation):
     """A tensor that can be replaced, on one device.
 
-    Inside the scope of a strategy, creating one gives whatever that strategy makes of it.
+    In the scope of a strategy, the strategy decides what a new variable becomes.
 
     >>> import refdist as tf
     >>> v = tf.Variable(1.0)
@@ -115,7 +115,7 @@ class Variable(Readable, metaclass=_Creation):
         if container is not self:
             self._container, self._place, self.storage = container, place, container.storage
 
-    # Getters written in C: they are asked for in every write.
+    # Getters written in C, because every write calls them.
     shape = property(operator.attrgetter("_shape"))
     dtype = property(operator.attrgetter("_dtype"))
     trainable = property(operator.attrgetter("_trainable"))
@@ -133,13 +133,13 @@ class Variable(Readable, metaclass=_Creation):
         return self._device
 
     def read_value(self) -> Any:
-        """The present value; a replica gets it on its own device."""
+        """The current value; a replica gets it on its own device."""
         stored = self.stored
         if HERE.get().draft is not None:
             return stored
         if "jax" in sys.modules and staging():
             context.require_not_staged(f"The variable {self.name!r}")
-        # What a parameter server keeps is needed here: nobody computes there.
+        # The value of a parameter server is brought here, because nothing is computed there.
         here = HERE.get().device or (host_device(self._backend) if self._device.job == "ps" else None)
         if here is None or here == self._device:
             return stored
@@ -150,7 +150,7 @@ class Variable(Readable, metaclass=_Creation):
         return self.read_value()
 
     def numpy(self) -> Any:
-        """The present value as a numpy array or scalar."""
+        """The current value as a numpy array or scalar."""
         return self.backend.get(self.read_value())[()]
 
     def assign(self, value: Any, use_locking: Any = None, name: Any = None, read_value: bool = True) -> Any:
@@ -166,14 +166,14 @@ class Variable(Readable, metaclass=_Creation):
         return self.write("assign_sub", operator.sub, delta)
 
     def write(self, verb: str, operation: Operation, value: Any) -> Any:
-        """Replace the value by what an operation makes of it and of an operand."""
+        """Replace the value with the result of an operation on it and an operand."""
         operand = self.operand(verb, value)
         with WRITING:
             self.store(self.computed(operation, operand))
         return self
 
     def computed(self, operation: Operation, operand: Any) -> Any:
-        """What an operation makes of the value, computed where the variable lives."""
+        """The result of an operation on the value, computed where the variable lives."""
         return contextvars.copy_context().run(self._computed, operation, operand)
 
     def _computed(self, operation: Operation, operand: Any) -> Any:
@@ -202,11 +202,11 @@ class Variable(Readable, metaclass=_Creation):
 
     @property
     def all_copies(self) -> "tuple[Variable, ...]":
-        """The same, also in a trace."""
+        """The same, but all of them in a trace too."""
         return (self,)
 
     def operand(self, verb: str, value: Any) -> Any:
-        """Convert what is to be written to a tensor beside the value, or say why it cannot be."""
+        """Convert what is to be written to a tensor on the variable's device, or say why that is impossible."""
         if "jax" in sys.modules:
             context.require_no_trace(f"{verb}() of {self.name!r}")
         backend = self.backend
@@ -232,7 +232,7 @@ class Variable(Readable, metaclass=_Creation):
         return tensor
 
     def _slices(self, verb: str, value: Any) -> IndexedSlices:
-        """Check slices that are to be written; a program that is being written will check those which it does not know yet."""
+        """Check slices that are to be written; in a draft, indices that are not known yet are checked when the program runs."""
         slices, draft = IndexedSlices.fitting(verb, value, self.shape, self.dtype), HERE.get().draft
         inside = None if draft is None else slices.inside(self.shape[0])
         if draft is not None and inside is not None:
@@ -250,7 +250,7 @@ class Variable(Readable, metaclass=_Creation):
             self.storage.replace(self._place, self._backend.copy(tensor, self._device))
 
     def store_all(self, tensors: list[Any]) -> None:
-        """Take a tensor for each copy, which lies where the copy does: all of them, or none."""
+        """Take a tensor for each copy, already on that copy's device: all of them, or none."""
         if HERE.get().draft is not None:
             for copy, tensor in zip(self.copies, tensors, strict=True):
                 copy.store(tensor)
@@ -275,7 +275,7 @@ class Variable(Readable, metaclass=_Creation):
 
         def operation(old: Any, slices: IndexedSlices) -> Any:
             if HERE.get().draft is not None:
-                at = old.at[slices.indices]  # JAX drops what is beyond the end; the program says so
+                at = old.at[slices.indices]  # JAX drops indices beyond the end; the program reports them
                 return getattr(at, {np.add.at: "add", np.subtract.at: "subtract"}.get(change, "set"))(slices.values)
             array = backend.get(old)
             change(array, slices.indices, slices.values)
@@ -286,7 +286,7 @@ class Variable(Readable, metaclass=_Creation):
     def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
         clone: Any = object.__new__(type(self))
         clone.__dict__.update(self.__dict__)
-        # Tensors cannot be changed, so they are shared; a copy of a component has a value of its own.
+        # Tensors are immutable, so they are shared; a copy of a component has a value of its own.
         copies = self.storage.copies() if self._container is None else [self.stored]
         homes = self.storage.homes if self._container is None else [self._device]
         clone.storage = Storage(copies, homes, own_copies=self.own_copies)
