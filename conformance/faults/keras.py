@@ -76,7 +76,7 @@ def a_metric_forgets_all_replicas_but_the_first(plant: Plant) -> None:
 
 @fault("KERAS-07")
 def an_estimator_forgets_its_strategy(plant: Plant) -> None:
-    module: Any = importlib.import_module("refdist._core.keras.estimator")
+    module: Any = importlib.import_module("refdist.estimator")
     plant.wrap(module, "RunConfig", lambda original: lambda train_distribute: original())
 
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from refdist._core.base import nest
 from refdist._core.base.jax_facts import is_concrete
@@ -18,23 +18,24 @@ WRITING = threading.RLock()  # held from reading a value to writing it, so that 
 _PLAIN_VALUES = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 
-class Held(NamedTuple):
-    """A value of several parts in one of three states; replaced as a whole, so that no Ctrl-C leaves a write half done."""
+Held: TypeAlias = "tuple[Any, Compiler | None, Any]"
+"""A value of several parts in one of three states; replaced as a whole, so that no Ctrl-C leaves a write half done.
 
-    parts: Any  # a sequence of the parts; None where there is only the compiled form
-    compiler: "Compiler | None" = None  # the one that has made the compiled form
-    compiled: Any = None  # all parts, in the form that the programs of that compiler take
+The parts (None where there is only the compiled form), the compiler that has made the compiled form, and that form: all parts
+as the programs of that compiler take them. A plain tuple, because every staged call makes one for each variable that it writes.
+"""
 
-    @property
-    def state(self) -> str:
-        """The name of the state.
 
-        >>> Held([1.0, 1.0]).state
-        'apart'
-        """
-        if self.compiler is None:
-            return "apart"
-        return "both" if self.parts is not None else "compiled"
+def state_of(held: Held) -> str:
+    """Name the state in which a value is held.
+
+    >>> state_of(([1.0, 1.0], None, None))
+    'apart'
+    """
+    parts, compiler, _ = held
+    if compiler is None:
+        return "apart"
+    return "both" if parts is not None else "compiled"
 
 
 class DistributedValues:
@@ -45,14 +46,13 @@ class DistributedValues:
 
     def __init__(self, values: Sequence[Any]) -> None:
         assert len(values) > 0
-        self._held = Held(tuple(values))
+        self._held: Held = (tuple(values), None, None)
 
     @classmethod
     def of_compiled(cls, compiler: "Compiler", compiled: Any, spec: Any) -> "DistributedValues":
         """Wrap what a compiled program has made for all replicas; it is taken apart only when needed."""
         made = cls.__new__(cls)
-        # As Held(...), but without the Python function that a named tuple puts in front of it: every staged call comes by.
-        made._held, made._spec = tuple.__new__(Held, (None, compiler, compiled)), (spec,)
+        made._held, made._spec = (None, compiler, compiled), (spec,)
         return made
 
     @property
@@ -62,13 +62,13 @@ class DistributedValues:
         if parts is None:
             assert compiler is not None
             parts = tuple(compiler.lower_each(compiled, self._spec[0]))
-            self._held = Held(parts, compiler, compiled)
+            self._held = (parts, compiler, compiled)
         return parts
 
     @property
     def parts(self) -> Sequence[Any]:
         """The components that exist already; what a program has made is not taken apart."""
-        return self._held.parts or ()
+        return self._held[0] or ()
 
     def component(self, index: int) -> Any:
         """What one replica gets when this value is an argument of its function."""
@@ -93,10 +93,11 @@ class DistributedValues:
 
     def compiled_for(self, compiler: "Compiler") -> Any:
         """The components in the form that the programs of a compiler take."""
-        held = self._held
-        if held.compiler is not compiler:
-            held = self._held = Held(self.values, compiler, compiler.lift_each(self.values))
-        return held.compiled
+        _, known, compiled = self._held
+        if known is not compiler:
+            compiled = compiler.lift_each(self.values)
+            self._held = (self.values, compiler, compiled)
+        return compiled
 
     def __repr__(self) -> str:
         return _block(type(self).__name__, [_long_text(value) for value in self.values])
@@ -123,11 +124,11 @@ class Storage:
         self.homes = tuple(homes)
         self.own_copies = own_copies  # whether each replica has a value of its own
         self.shape: tuple[int, ...] = tuple(copies[0].shape)
-        self.held = Held(list(copies))  # the value as it is currently kept
+        self.held: Held = (list(copies), None, None)  # the value as it is currently kept
 
     def copies(self) -> Sequence[Any]:
         """The value of each copy; what a compiled program has made is taken apart only when needed."""
-        parts = self.held.parts
+        parts = self.held[0]
         if parts is not None:
             return parts
         with WRITING:
@@ -135,32 +136,33 @@ class Storage:
             if parts is None:
                 assert compiler is not None
                 parts = list(compiler.parts(compiled, self))
-                self.held = Held(parts, compiler, compiled)
+                self.held = (parts, compiler, compiled)
         return parts
 
     def compiled_for(self, compiler: "Compiler") -> Any:
         """The value in the form that the programs of a compiler take."""
         with WRITING:
-            held = self.held
-            if held.compiler is not compiler:
+            _, known, compiled = self.held
+            if known is not compiler:
                 copies = self.copies()
-                held = self.held = Held(copies, compiler, compiler.whole(copies, self))
-        return held.compiled
+                compiled = compiler.whole(copies, self)
+                self.held = (copies, compiler, compiled)
+        return compiled
 
     def replace(self, place: int, value: Any) -> None:
         """Take a new value for one copy; the others keep what they have."""
         with WRITING:
-            held = self.held
-            if held.compiler is None:
-                held.parts[place] = value  # in place: there may be thousands of copies, each written by its replica
+            parts, compiler, _ = self.held
+            if compiler is None:
+                parts[place] = value  # in place: there may be thousands of copies, each written by its replica
                 return
             copies = [*self.copies()]
             copies[place] = value
-            self.held = Held(copies)
+            self.held = (copies, None, None)
 
     def replace_all(self, values: Sequence[Any]) -> None:
         """Take a new value for each copy: for all of them, or for none."""
-        self.held = Held(values)
+        self.held = (values, None, None)
 
     @staticmethod
     def adopt(compiler: "Compiler", storages: "Sequence[Storage]", written: Sequence[Any]) -> None:
@@ -169,7 +171,7 @@ class Storage:
         before = [storage.held for storage in storages]
         try:
             for storage, compiled in zip(storages, written, strict=False):
-                storage.held = tuple.__new__(Held, (None, compiler, compiled))  # as Held(...), but quicker
+                storage.held = (None, compiler, compiled)
         except BaseException:  # a Ctrl-C
             for storage, held in zip(storages, before, strict=True):
                 storage.held = held
@@ -182,7 +184,7 @@ class Storage:
             before = [storage.held for storage in storages]
             try:
                 for storage, (copies, compiler, compiled) in zip(storages, before, strict=True):
-                    storage.held = Held(None if copies is None else [*copies], compiler, compiled)  # written in place
+                    storage.held = (None if copies is None else [*copies], compiler, compiled)  # written in place
                 return write()
             except BaseException:
                 for storage, held in zip(storages, before, strict=True):

@@ -89,7 +89,7 @@ class Program:
         for place, each in self._takes:
             yield from leaves[place].parts if each else [leaves[place]]
         for storage in self._reads:
-            yield from storage.held.parts or []
+            yield from storage.held[0] or []
 
     def _keep(self, outputs: Sequence[Any], keep: Keep) -> None:
         """Say how many bytes of what the program has made stay on each device; what is lowered immediately reports that itself."""
@@ -128,9 +128,7 @@ class Program:
         compiler = self._compiler
         values = [leaves[p].compiled_for(compiler) if each else compiler.lift(leaves[p]) for p, each in self._takes]
         # Usually a variable still has what the last run of a program has left; calling a method for it costs more than a look.
-        values += [
-            held.compiled if (held := s.held).compiler is compiler else s.compiled_for(compiler) for s in self._reads
-        ]
+        values += [held[2] if (held := s.held)[1] is compiler else s.compiled_for(compiler) for s in self._reads]
         return [*values, fresh()] if self._draws else values
 
     def _result(self, leaf: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:

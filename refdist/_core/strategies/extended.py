@@ -171,8 +171,13 @@ class EagerExtended(StrategyExtended):
             value = PerReplica([copy.stored for copy in value.copies])
         if isinstance(value, DistributedValues):
             arguments.require_count(value, self.num_replicas)
+            place, kind = self.plan.backend.device_of, self.plan.backend.tensor_type
+            # Usually each is a tensor on its own replica's device already.
             return PerReplica(
-                [self.tensor(part, device) for part, device in zip(value.values, self.plan.devices, strict=True)]
+                [
+                    part if isinstance(part, kind) and place(part) == device else self.tensor(part, device)
+                    for part, device in zip(value.values, self.plan.devices, strict=True)
+                ]
             )
         if self.plan.workers > 1 and self.num_replicas == 1:
             return PerReplica([self.tensor(value, self.plan.devices[0])])
