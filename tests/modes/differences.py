@@ -35,7 +35,7 @@ BY_DESIGN: dict[str, Callable[[Mode], bool]] = {
     "32 bits": lambda mode: mode.backend == "jax",
     "no text": lambda mode: mode.backend == "jax",
     # A compiled program has no text; it can only pass one on.
-    "text is passed_through on only": lambda mode: mode.staged,
+    "text is handed on only": lambda mode: mode.staged,
     # Tensors are JAX's own arrays: these take the last element for one beyond the end, and divide by zero in silence.
     "clamps indices": lambda mode: mode.backend == "jax" and not mode.staged,
     "divides integers by zero": lambda mode: mode.backend == "jax" and not mode.staged,

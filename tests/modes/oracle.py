@@ -76,7 +76,7 @@ class Oracle(Variables):
     def _require_no_text(self, step: Step) -> None:
         values = [self.names.get(leaf) for operand in step.operands for leaf in leaves(operand) if is_name(leaf)]
         if any(value is not None and value.dtype.kind == "O" for value in values):
-            self.leave("text is passed_through on only")
+            self.leave("text is handed on only")
 
     # Meetings.
 

@@ -316,6 +316,8 @@ class Replicas:
         if self.bare(a):
             if self.count > 1 and op != "MEAN":
                 raise Raises("a plain value")
+            if any(not equal(part, a.parts[0]) for part in a.parts):
+                raise Undefined("each worker keeps a plain value of its own, as TensorFlow does")
             return a.parts[0], a.slack
         require_numbers(a.dtype)
         return self._combined(op, a)

@@ -29,7 +29,7 @@ class Variables(Replicas):
     def _created(self, made: Variable) -> "State":
         value = self.put(array(made.value, made.dtype))
         if value.dtype.kind == "O":
-            self.leave("text is passed_through on only")
+            self.leave("text is handed on only")
         if made.aggregation == "MEAN" and value.dtype.kind in "biu":
             raise Raises("a mean of integers")
         own = made.synchronization == "ON_READ" and self.kind in ("mirrored", "workers")
