@@ -11,6 +11,7 @@ import optree
 
 from refdist._core.base import nest
 from refdist._core.base.callables import require_callable
+from refdist._core.base.indexed_slices import ARGUMENTS, IndexedSlices
 from refdist._core.base.jax_facts import tracing
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas import context
@@ -31,6 +32,7 @@ from refdist._core.strategies.arguments import require_arguments
 from refdist._core.strategies.strategy import StrategyBase
 
 _MOST_CLOSURES = 4
+_NESTS = (*nest.CONTAINERS, IndexedSlices)
 _OWN_FUNCTIONS: Any = object()  # the answer of a meeting to which replicas have brought different functions
 _ACCEPTED = frozenset(
     {
@@ -235,8 +237,8 @@ class Function:
             if program is not None:
                 return args, program
         given: Any = (args, kwargs)
-        if kwargs or any(isinstance(arg, (tuple, list, dict)) for arg in args):
-            leaves, shape = optree.tree_flatten(given, none_is_leaf=True)
+        if kwargs or any(isinstance(arg, _NESTS) for arg in args):
+            leaves, shape = optree.tree_flatten(given, none_is_leaf=True, namespace=ARGUMENTS)
         else:
             leaves, shape = list(args), None
         kinds = ArgumentKinds(leaves)

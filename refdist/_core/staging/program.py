@@ -11,7 +11,7 @@ from refdist._core.base.entropy import fresh
 from refdist._core.replicas.values import WRITING, PerReplica, Storage
 from refdist._core.seam.compiler import Compiler, Keep, Spec, WrittenProgram
 from refdist._core.staging.replica_draft import Requirement
-from refdist._core.staging.stand_ins import PassedThrough
+from refdist._core.staging.stand_ins import PassedThrough, closed_slices, has_slices
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class Program:
         self._written = slice(interface.first_written, self._first_required)
         self._leaves, self._shape = optree.tree_flatten(interface.result, none_is_leaf=True)
         self._bare = self._shape.is_leaf()
+        self._has_slices = has_slices(interface.result)
         self._wide = compiler.exact and interface.wide
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
@@ -79,7 +80,8 @@ class Program:
             if self._bare:
                 return outputs, self._result(self._leaves[0], outputs, leaves)
             results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
-            return outputs, optree.tree_unflatten(self._shape, results)
+            result = optree.tree_unflatten(self._shape, results)
+            return outputs, closed_slices(result) if self._has_slices else result
         finally:
             if self._compiler.waits:
                 self._compiler.wait(outputs)
