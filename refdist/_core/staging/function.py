@@ -11,6 +11,7 @@ import optree
 
 from refdist._core.base import nest
 from refdist._core.base.callables import require_callable
+from refdist._core.base.errors import OutOfRangeError
 from refdist._core.base.indexed_slices import ARGUMENTS, IndexedSlices
 from refdist._core.base.jax_facts import tracing
 from refdist._core.base.where import HERE, entered
@@ -93,6 +94,31 @@ def function(
     return Function(func, input_signature, trace_once)
 
 
+_eagerly = False  # whether bodies run in Python, as documented for debugging
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Let every `function` call its body in Python, as if it were not one; False undoes it.
+
+    >>> import refdist as tf
+    >>> tf.config.run_functions_eagerly(True)
+    >>> tf.function(tf.executing_eagerly)()
+    True
+    >>> tf.config.run_functions_eagerly(False)
+    """
+    global _eagerly
+    _eagerly = bool(run_eagerly)
+
+
+def functions_run_eagerly() -> bool:
+    """Say whether every `function` calls its body in Python.
+
+    >>> functions_run_eagerly()
+    False
+    """
+    return _eagerly
+
+
 class ForeignTrace(BaseException):
     """Says that JAX is tracing something else, of which a program of ours cannot be made apart."""
 
@@ -120,6 +146,8 @@ class Function:
 
     @context.contained
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _eagerly:
+            return self.python_function(*args, **kwargs)
         if kwargs or len(args) < self._enough:
             args, kwargs = self._arguments(args, kwargs)
         here = HERE.get()
@@ -139,6 +167,8 @@ class Function:
     def run_in_replicas(self, strategy: StrategyBase, fn: Any, args: Any, kwargs: Any) -> Any:
         """Do the work of `strategy.run` as one program."""
         require_callable(fn)
+        if _eagerly:
+            return strategy.extended.run(strategy, self.python_function if fn is self else fn, args, kwargs)
         require_arguments(args, kwargs)
         args, kwargs = tuple(args), dict(kwargs or {})
         if fn is self:
@@ -301,12 +331,28 @@ class Function:
         """Run the body in Python; what it runs in replicas is staged where it can be."""
         with entered(function=self):
             body = self.python_function if fn is self else fn
-            if on is None:
-                return returned_from_python(body(*args, **kwargs))
-            return on.extended.run(on, _converting(body) if fn is self else body, args, kwargs)
+            try:
+                if on is None:
+                    return returned_from_python(body(*args, **kwargs))
+                return on.extended.run(on, _converting(body) if fn is self else body, args, kwargs)
+            except StopIteration as end:
+                if not _at_the_end_of_data(end):
+                    raise
+                raise OutOfRangeError(
+                    f"An iterator had no more elements in {self!r}; expected one for each next(). Call the function as often as "
+                    f"there are batches, or catch tf.errors.OutOfRangeError around it."
+                ) from None
 
     def __repr__(self) -> str:
         return f"<refdist.function {getattr(self.python_function, '__qualname__', self.python_function)!s}>"
+
+
+def _at_the_end_of_data(error: StopIteration) -> bool:
+    """Say whether it was an iterator of a dataset that had no more elements, not one of Python's own."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return frame is not None and str(frame.tb_frame.f_globals.get("__name__")).startswith("refdist._core.input.")
 
 
 def _converting(body: Callable[..., Any]) -> Callable[..., Any]:
