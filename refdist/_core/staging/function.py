@@ -21,6 +21,7 @@ from refdist._core.replicas.values import regroup, select
 from refdist._core.seam.draft import NeedsPython, NeedsWide
 from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
 from refdist._core.staging.cache_keys import function_key
+from refdist._core.staging.concrete_function import ConcreteFunction
 from refdist._core.staging.input_signature import conforming
 from refdist._core.staging.parameters import Parameters
 from refdist._core.staging.program import Program
@@ -196,6 +197,21 @@ class Function:
     def experimental_get_tracing_count(self) -> int:
         """How many programs have been written."""
         return self._count
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The function for one kind of arguments: specs or tensors, and Python values, which it keeps.
+
+        It is traced here, unless a spec has a dimension of any size: then, in calls, once for each size.
+        """
+        if self.input_signature is not None and not args and not kwargs:
+            args = self.input_signature
+        args, kwargs = self._parameters.placed(args, kwargs)
+
+        def program(placed: tuple[Any, ...], named: dict[str, Any]) -> Program | None:
+            placed, named = self._arguments(placed, named)
+            return self._program(None, self.python_function, placed, named)[1]
+
+        return ConcreteFunction(self, program, self._parameters.names, args, kwargs)
 
     def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., str]:
         """A function that returns the text of the program for these arguments: `stage` is "hlo" or "optimized_hlo"."""

@@ -8,6 +8,7 @@ import numpy as np
 import optree
 
 from refdist._core.base.entropy import fresh
+from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
 from refdist._core.replicas.values import WRITING, PerReplica, Storage
 from refdist._core.seam.compiler import Compiler, Keep, Spec, WrittenProgram
 from refdist._core.staging.replica_draft import Requirement
@@ -121,6 +122,12 @@ class Program:
             self._require_equal(outputs[-1])
         return outputs
 
+    def outline(self) -> Any:
+        """The result, with a spec in the place of each tensor."""
+        specs = [_spec(leaf, self._compiler.count) if type(leaf) is Output else leaf for leaf in self._leaves]
+        result: Any = optree.tree_unflatten(self._shape, specs)
+        return closed_slices(result) if self._has_slices else result
+
     def text(self, leaves: Sequence[Any], stage: str) -> str:
         """The program as the compiler has it, before or after it was optimised."""
         with self._compiler.widened(self._wide):
@@ -153,6 +160,11 @@ class Program:
                     f"Combine them first with all_reduce(), or pass aggregation=... when you make the variable. Nothing was "
                     f"written."
                 )
+
+
+def _spec(output: Output, count: int) -> Any:
+    spec = TensorSpec(*output.spec)
+    return PerReplicaSpec(*[spec] * count) if output.own or output.alone else spec
 
 
 def _require(flags: Any, requirement: Requirement) -> None:
