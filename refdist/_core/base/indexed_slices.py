@@ -1,11 +1,12 @@
 """Slices of a larger tensor, for sparse updates."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import optree
 
-from refdist._core.base.convert import cast
+from refdist._core.base.convert import cast, to_array
 from refdist._core.base.jax_facts import is_jax, is_tracer
 
 
@@ -14,6 +15,17 @@ class IndexedSlices:
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
         self.values, self.indices, self.dense_shape = values, indices, dense_shape
+
+    def mapped(self, function: Callable[[Any], Any]) -> "IndexedSlices":
+        """Apply a function to the values, the indices, and the shape of the whole, if that is there."""
+        shape = self.dense_shape
+        return IndexedSlices(function(self.values), function(self.indices), None if shape is None else function(shape))
+
+    @property
+    def likeness(self) -> str:
+        """What slices of tensors must have in common to be joined, in words: how many there are may differ."""
+        sizes = "".join(f",{size}" for size in self.values.shape[1:])
+        return f"IndexedSlices {self.values.dtype}[:{sizes}] at {self.indices.dtype}"
 
     @classmethod
     def fitting(cls, verb: str, given: Any, shape: tuple[int, ...], dtype: Any) -> "IndexedSlices":
@@ -79,6 +91,31 @@ class IndexedSlices:
         )
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __str__(self) -> str:
+        whole = "" if self.dense_shape is None else f", dense_shape={self.dense_shape}"
+        return f"IndexedSlices(indices={self.indices}, values={self.values}{whole})"
+
+
+ARGUMENTS = "refdist.arguments"
+"""Nests of arguments, in which slices are containers of two tensors, too; the shape of the whole is known to programs."""
+
+
+def _taken_apart(slices: IndexedSlices) -> tuple[tuple[Any, Any], Any]:
+    shape = slices.dense_shape
+    if shape is not None and not is_tracer(shape):
+        array = to_array(shape)
+        shape = (array.dtype, tuple(array.tolist()))
+    return (slices.values, slices.indices), shape
+
+
+def _put_together(shape: Any, parts: Any) -> IndexedSlices:
+    values, indices = parts
+    return IndexedSlices(values, indices, shape if shape is None or is_tracer(shape) else np.array(shape[1], shape[0]))
+
+
+_registered: Any = optree.register_pytree_node  # whose types know collections only
+_registered(IndexedSlices, _taken_apart, _put_together, namespace=ARGUMENTS)
 
 
 class ShardSlices(IndexedSlices):

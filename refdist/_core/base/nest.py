@@ -77,7 +77,7 @@ def shape_of(structure: Any) -> Any:
 
 
 def transpose(
-    structures: list[Any], combine: Callable[[list[Any]], Any], shapes_differ: Callable[[], Exception]
+    structures: list[Any], combine: Callable[[list[Any]], Any], shapes_differ: Callable[[], BaseException]
 ) -> Any:
     """Turn a list of structures of one shape into one structure of combined leaves."""
     first = structures[0]

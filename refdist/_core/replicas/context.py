@@ -11,6 +11,7 @@ from refdist._core.backends.choosing import current
 from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
 from refdist._core.base.enums import REDUCTIONS, ReduceOp
+from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import staging, tracing
 from refdist._core.base.where import HERE, Creator, Entered, Frame, entered
 from refdist._core.replicas.lockstep import Meeting, pause, require_no_body_around
@@ -90,18 +91,23 @@ class ReplicaContext:
         if frame is None or frame.replica is not self or "jax" in sys.modules:  # else there is nothing to refuse
             self.require_current("all_reduce")
         if isinstance(value, nest.CONTAINERS):
-            value = nest.map_structure(self._tensor, value)
-            details = (nest.shape_of(value), *((leaf.shape, leaf.dtype) for leaf in nest.flatten(value)))
+            value = nest.map_structure(self._combinable, value)
+            details = (nest.shape_of(value), *map(_likeness, nest.flatten(value)))
         else:
             backend = self._extended.plan.backend
             if not isinstance(value, backend.tensor_type) or backend.device_of(value) != self._device:
-                value = self._tensor(value)  # usually it already is a tensor on the replica's device
-            details = (value.shape, value.dtype)
+                value = self._combinable(value)  # usually it already is a tensor on the replica's device
+            details = (value.shape, value.dtype) if type(value) is not IndexedSlices else value.likeness
         return self.meet(_ALL_REDUCE[op is _SUM], details, _all_reduce, (op, options, value))
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
         """Join the values of all replicas along an axis, and leave the result with each of them."""
         self.require_current("all_gather")
+        if any(isinstance(leaf, IndexedSlices) for leaf in nest.flatten(value)):
+            raise NotImplementedError(
+                "all_gather() got IndexedSlices; expected tensors. Gather their values and their indices, or make tensors of them "
+                "with tf.convert_to_tensor()."
+            )
         tensors = nest.map_structure(self._tensor, value)
         # Sizes may differ along the axis; the gathering itself checks the others.
         return self.meet(f"all_gather(axis={axis})", nest.shape_of(tensors), _all_gather, (axis, tensors))
@@ -138,9 +144,17 @@ class ReplicaContext:
     def _tensor(self, value: Any) -> Any:
         return self._extended.tensor(value, self._device)
 
+    def _combinable(self, value: Any) -> Any:
+        return self._extended.combinable(value, self._device)
+
 
 _SUM = ReduceOp.SUM  # looking it up in the enum costs as much as the rest of a comparison
 _ALL_REDUCE = ("all_reduce(MEAN)", "all_reduce(SUM)")
+
+
+def _likeness(value: Any) -> Any:
+    """What the values of all replicas must have in common to be reduced."""
+    return value.likeness if isinstance(value, IndexedSlices) else (value.shape, value.dtype)
 
 
 class _Named:
@@ -177,9 +191,10 @@ def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
             )
     committing = capability(strategy.extended.backend, Commits)
     if committing is not None and len(payloads) > 1:
+        loosened = committing.loosened  # one tensor for all, which each uses on its own device
         result = nest.map_structure(
-            committing.loosened, result
-        )  # one tensor for all, which each uses on its own device
+            lambda leaf: leaf.mapped(loosened) if isinstance(leaf, IndexedSlices) else loosened(leaf), result
+        )
     return [select(result, index) for index in range(len(payloads))]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.input.dataset import Dataset, DatasetIterator
 from refdist._core.input.distributed_dataset import DistributedDataset, DistributedIterator
@@ -58,8 +59,9 @@ class ArgumentKinds:
         if spec is not None:
             self._add(place, spec[1], self.per_replica)
             return "per replica", leaf.count, spec
-        if any(hasattr(value, "shape") for value in leaf.values):
-            self.in_python = True  # the replicas have tensors of different shapes, which no single program takes
+        if any(hasattr(value, "shape") or isinstance(value, IndexedSlices) for value in leaf.values):
+            # The replicas have slices, or tensors of different shapes, which no single program takes.
+            self.in_python = True
             return None
         return type(leaf), tuple(map(value_key, leaf.values))
 

@@ -11,6 +11,8 @@ import optree
 
 from refdist._core.base import nest
 from refdist._core.base.callables import require_callable
+from refdist._core.base.errors import OutOfRangeError
+from refdist._core.base.indexed_slices import ARGUMENTS, IndexedSlices
 from refdist._core.base.jax_facts import tracing
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas import context
@@ -19,6 +21,7 @@ from refdist._core.replicas.values import regroup, select
 from refdist._core.seam.draft import NeedsPython, NeedsWide
 from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
 from refdist._core.staging.cache_keys import function_key
+from refdist._core.staging.concrete_function import ConcreteFunction
 from refdist._core.staging.input_signature import conforming
 from refdist._core.staging.parameters import Parameters
 from refdist._core.staging.program import Program
@@ -31,6 +34,7 @@ from refdist._core.strategies.arguments import require_arguments
 from refdist._core.strategies.strategy import StrategyBase
 
 _MOST_CLOSURES = 4
+_NESTS = (*nest.CONTAINERS, IndexedSlices)
 _OWN_FUNCTIONS: Any = object()  # the answer of a meeting to which replicas have brought different functions
 _ACCEPTED = frozenset(
     {
@@ -91,6 +95,31 @@ def function(
     return Function(func, input_signature, trace_once)
 
 
+_eagerly = False  # whether bodies run in Python, as documented for debugging
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Let every `function` call its body in Python, as if it were not one; False undoes it.
+
+    >>> import refdist as tf
+    >>> tf.config.run_functions_eagerly(True)
+    >>> tf.function(tf.executing_eagerly)()
+    True
+    >>> tf.config.run_functions_eagerly(False)
+    """
+    global _eagerly
+    _eagerly = bool(run_eagerly)
+
+
+def functions_run_eagerly() -> bool:
+    """Say whether every `function` calls its body in Python.
+
+    >>> functions_run_eagerly()
+    False
+    """
+    return _eagerly
+
+
 class ForeignTrace(BaseException):
     """Says that JAX is tracing something else, from which a program of ours cannot be separated."""
 
@@ -118,6 +147,8 @@ class Function:
 
     @context.contained
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _eagerly:
+            return self.python_function(*args, **kwargs)
         if kwargs or len(args) < self._enough:
             args, kwargs = self._arguments(args, kwargs)
         here = HERE.get()
@@ -137,6 +168,8 @@ class Function:
     def run_in_replicas(self, strategy: StrategyBase, fn: Any, args: Any, kwargs: Any) -> Any:
         """Do the work of `strategy.run` as one program."""
         require_callable(fn)
+        if _eagerly:
+            return strategy.extended.run(strategy, self.python_function if fn is self else fn, args, kwargs)
         require_arguments(args, kwargs)
         args, kwargs = tuple(args), dict(kwargs or {})
         if fn is self:
@@ -164,6 +197,21 @@ class Function:
     def experimental_get_tracing_count(self) -> int:
         """How many programs have been written."""
         return self._count
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The function for one kind of arguments: specs or tensors, and Python values, which it keeps.
+
+        It is traced here, unless a spec has a dimension of any size: then, in calls, once for each size.
+        """
+        if self.input_signature is not None and not args and not kwargs:
+            args = self.input_signature
+        args, kwargs = self._parameters.placed(args, kwargs)
+
+        def program(placed: tuple[Any, ...], named: dict[str, Any]) -> Program | None:
+            placed, named = self._arguments(placed, named)
+            return self._program(None, self.python_function, placed, named)[1]
+
+        return ConcreteFunction(self, program, self._parameters.names, args, kwargs)
 
     def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., str]:
         """A function that returns the text of the program for these arguments: `stage` is "hlo" or "optimized_hlo"."""
@@ -235,8 +283,8 @@ class Function:
             if program is not None:
                 return args, program
         given: Any = (args, kwargs)
-        if kwargs or any(isinstance(arg, (tuple, list, dict)) for arg in args):
-            leaves, shape = optree.tree_flatten(given, none_is_leaf=True)
+        if kwargs or any(isinstance(arg, _NESTS) for arg in args):
+            leaves, shape = optree.tree_flatten(given, none_is_leaf=True, namespace=ARGUMENTS)
         else:
             leaves, shape = list(args), None
         kinds = ArgumentKinds(leaves)
@@ -299,12 +347,28 @@ class Function:
         """Run the body in Python; what it runs in replicas is staged where it can be."""
         with entered(function=self):
             body = self.python_function if fn is self else fn
-            if on is None:
-                return returned_from_python(body(*args, **kwargs))
-            return on.extended.run(on, _converting(body) if fn is self else body, args, kwargs)
+            try:
+                if on is None:
+                    return returned_from_python(body(*args, **kwargs))
+                return on.extended.run(on, _converting(body) if fn is self else body, args, kwargs)
+            except StopIteration as end:
+                if not _at_the_end_of_data(end):
+                    raise
+                raise OutOfRangeError(
+                    f"An iterator had no more elements in {self!r}; expected one for each next(). Call the function as often as "
+                    f"there are batches, or catch tf.errors.OutOfRangeError around it."
+                ) from None
 
     def __repr__(self) -> str:
         return f"<refdist.function {getattr(self.python_function, '__qualname__', self.python_function)!s}>"
+
+
+def _at_the_end_of_data(error: StopIteration) -> bool:
+    """Say whether it was an iterator of a dataset that had no more elements, not one of Python's own."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return frame is not None and str(frame.tb_frame.f_globals.get("__name__")).startswith("refdist._core.input.")
 
 
 def _converting(body: Callable[..., Any]) -> Callable[..., Any]:

@@ -40,7 +40,7 @@ def conforming(
 
 def _fitting(name: str, place: int, spec: Any, arg: Any) -> Any:
     if not isinstance(spec, nest.CONTAINERS):
-        return _leaf(name, place, spec, arg)
+        return fitting_leaf(name, place, spec, arg)
     specs = nest.flatten(spec)
     leaves = nest.flatten(arg)
     if nest.shape_of(spec) != nest.shape_of(arg):
@@ -48,10 +48,11 @@ def _fitting(name: str, place: int, spec: Any, arg: Any) -> Any:
             f"{name}() got argument {place} as another nest, of {len(leaves)} leaves; expected that of input_signature: {spec}. "
             f"Pass a nest of the same shape."
         )
-    return nest.pack_sequence_as(arg, [_leaf(name, place, *pair) for pair in zip(specs, leaves, strict=True)])
+    return nest.pack_sequence_as(arg, [fitting_leaf(name, place, *pair) for pair in zip(specs, leaves, strict=True)])
 
 
-def _leaf(name: str, place: int, spec: Any, leaf: Any) -> Any:
+def fitting_leaf(name: str, place: int | str, spec: Any, leaf: Any) -> Any:
+    """One argument as a tensor that fits its spec, or an error."""
     if isinstance(leaf, Variable):
         leaf = leaf.read_value()
     parts = spec.specs if isinstance(spec, PerReplicaSpec) else (spec,)
@@ -89,7 +90,7 @@ def _wide(spec: TensorSpec, tensor: Any) -> Any:
     return spec.dtype if fits and context.backend().name != "simulator" else tensor.dtype
 
 
-def _tensor(name: str, place: int, spec: TensorSpec, value: Any) -> Any:
+def _tensor(name: str, place: int | str, spec: TensorSpec, value: Any) -> Any:
     if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, np.generic):
         alike = type(value) is np.ndarray and value.dtype.kind == spec.dtype.kind and value.dtype.kind in "iuf"
         return value.astype(spec.dtype) if alike else value

@@ -18,6 +18,7 @@ class Parameters:
         self._by_place = [] if any(one.kind is one.POSITIONAL_ONLY for one in found) else by_place
         self._by_name = {one.name: one.default for one in found if one.kind is one.KEYWORD_ONLY and _has_default(one)}
         self.count = len(self._by_place)
+        self.names = [one.name for one in by_place]
         self.plain = not self._by_name
 
     def placed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -8,10 +8,11 @@ import numpy as np
 import optree
 
 from refdist._core.base.entropy import fresh
+from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
 from refdist._core.replicas.values import WRITING, PerReplica, Storage
 from refdist._core.seam.compiler import Compiler, Keep, Spec, WrittenProgram
 from refdist._core.staging.replica_draft import Requirement
-from refdist._core.staging.stand_ins import PassedThrough
+from refdist._core.staging.stand_ins import PassedThrough, closed_slices, has_slices
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Program:
         self._written = slice(interface.first_written, self._first_required)
         self._leaves, self._shape = optree.tree_flatten(interface.result, none_is_leaf=True)
         self._bare = self._shape.is_leaf()
+        self._has_slices = has_slices(interface.result)
         self._wide = compiler.exact and interface.wide
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
@@ -79,7 +81,8 @@ class Program:
             if self._bare:
                 return outputs, self._result(self._leaves[0], outputs, leaves)
             results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
-            return outputs, optree.tree_unflatten(self._shape, results)
+            result = optree.tree_unflatten(self._shape, results)
+            return outputs, closed_slices(result) if self._has_slices else result
         finally:
             if self._compiler.waits:
                 self._compiler.wait(outputs)
@@ -119,6 +122,12 @@ class Program:
             self._require_equal(outputs[-1])
         return outputs
 
+    def outline(self) -> Any:
+        """The result, with a spec in the place of each tensor."""
+        specs = [_spec(leaf, self._compiler.count) if type(leaf) is Output else leaf for leaf in self._leaves]
+        result: Any = optree.tree_unflatten(self._shape, specs)
+        return closed_slices(result) if self._has_slices else result
+
     def text(self, leaves: Sequence[Any], stage: str) -> str:
         """The program as the compiler has it, before or after it was optimised."""
         with self._compiler.widened(self._wide):
@@ -149,6 +158,11 @@ class Program:
                     f"Combine them first with all_reduce(), or pass aggregation=... when you make the variable. Nothing was "
                     f"written."
                 )
+
+
+def _spec(output: Output, count: int) -> Any:
+    spec = TensorSpec(*output.spec)
+    return PerReplicaSpec(*[spec] * count) if output.own or output.alone else spec
 
 
 def _require(flags: Any, requirement: Requirement) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
+from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.replicas.lockstep import Meeting, require_same
 from refdist._core.replicas.values import regroup, shapes_differ
 from refdist._core.staging.replica_draft import Key, ReplicaDraft, Requirement, UnevenReplicas
-from refdist._core.staging.stand_ins import SymbolicPerReplica
+from refdist._core.staging.stand_ins import SymbolicPerReplica, closed_slices, opened_slices
 from refdist._core.variables.distributed_variable import require_meant
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class ReplicaPrograms:
         self._compare_meetings()
         columns: list[list[Any]] = []
         # What a replica was given, or has read from a variable, is its own, even where one tensor stands for that of every replica.
-        own = {id(leaf) for leaf in [*nest.flatten(self._given), *self._draft.values.values()]}
+        own = {id(leaf) for leaf in [*nest.flatten(opened_slices(self._given)), *self._draft.values.values()]}
 
         def slot(leaves: list[Any]) -> Any:
             same = all(leaf is leaves[0] for leaf in leaves)
@@ -62,7 +63,7 @@ class ReplicaPrograms:
             return _Slot(len(columns) - 1, own=origins == {None} or len(origins) > 1)
 
         results = [part.result for part in self._parts]
-        structure = nest.transpose(results, slot, lambda: shapes_differ(results))
+        structure = nest.transpose(results, slot, lambda: _kinds_differ(results))
         keys = list(dict.fromkeys(key for part in self._parts for key in part.written))
         columns += [self._written_to(key) for key in keys]
         outs = compiler.merge(programs, [self._located(column) for column in columns])
@@ -72,7 +73,7 @@ class ReplicaPrograms:
         def filled(leaf: Any) -> Any:
             return leaf.seen(self._draft, outs) if isinstance(leaf, _Slot) else leaf
 
-        return nest.map_structure(filled, structure)
+        return closed_slices(nest.map_structure(filled, structure))
 
     def _write_one(self, number: int) -> list[Any]:
         draft = self._draft
@@ -116,6 +117,7 @@ class ReplicaPrograms:
             met = {number: log[turn] for number, log in enumerate(logs) if turn < len(log)}
             require_same(met, self._count, lambda r: f"replica {r} of {self._count}, on {devices[r].short}", "replica")
             self._require_same_numbers(met)
+            _require_even_slices([meeting.payload for meeting in met.values()])
             require_meant(
                 [meeting.details for meeting in met.values()],
                 [meeting.payload for meeting in met.values()],
@@ -132,6 +134,27 @@ class ReplicaPrograms:
                 f"The replicas gave different Python values to merge_call in a function: {plain[0]} and "
                 f"{next(one for one in plain if one != plain[0])}; expected tensors where they differ. Pass tf.constant(...)."
             )
+
+
+def _kinds_differ(results: Sequence[Any]) -> BaseException:
+    """What ends a draft in which replicas have returned nests that differ, where more than slices and tensors do."""
+    closed = [closed_slices(result) for result in results]
+    alike = len({nest.shape_of(result) for result in closed}) == 1
+    return UnevenReplicas() if alike else shapes_differ(closed)
+
+
+def _require_even_slices(payloads: Sequence[Any]) -> None:
+    """End a draft in which replicas bring different numbers of slices to a meeting."""
+    first, *others = [
+        [
+            (leaf.values.shape, leaf.dense_shape is None)
+            for leaf in nest.flatten(payload)
+            if isinstance(leaf, IndexedSlices)
+        ]
+        for payload in payloads
+    ]
+    if any(other != first for other in others):
+        raise UnevenReplicas
 
 
 _PYTHON = (bool, int, float, complex, str, bytes)

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
+from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.replicas.context import ReplicaContext, crossed
 from refdist._core.replicas.lockstep import Meeting
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.staging.replica_draft import ReplicaDraft
+from refdist._core.staging.stand_ins import opened_slices
 from refdist._core.variables.variable import Variable
 
 if TYPE_CHECKING:
@@ -39,10 +41,11 @@ class StagedContext(ReplicaContext):
         function, args, kwargs = payloads[0]
 
         def seen(leaf: Any) -> Any:
-            return self._draft.per_replica(leaf) if isinstance(leaf, self._draft.backend.tensor_type) else leaf
+            own = isinstance(leaf, (self._draft.backend.tensor_type, IndexedSlices))
+            return self._draft.per_replica(leaf) if own else leaf
 
         result = function(strategy, *nest.map_structure(seen, list(args)), **nest.map_structure(seen, kwargs))
-        for place, leaf in enumerate(nest.flatten(result)):
+        for place, leaf in enumerate(nest.flatten(opened_slices(result))):
             if isinstance(leaf, self._draft.backend.tensor_type):
                 self._draft.remember_one_for_all(leaf, place)
         return [nest.map_structure(self._mine, result)]

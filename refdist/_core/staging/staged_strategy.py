@@ -14,8 +14,14 @@ from refdist._core.replicas.values import DistributedValues, PerReplica, regroup
 from refdist._core.staging.replica_draft import ReplicaDraft, UnevenReplicas
 from refdist._core.staging.replica_programs import ReplicaPrograms
 from refdist._core.staging.staged_context import StagedContext
-from refdist._core.staging.stand_ins import PassedThroughValues, SymbolicPerReplica
-from refdist._core.strategies.cross_device_ops import require_joinable, require_numbers
+from refdist._core.staging.stand_ins import (
+    OpenSlices,
+    PassedThroughValues,
+    SymbolicPerReplica,
+    closed_slices,
+    of_all_replicas,
+)
+from refdist._core.strategies.cross_device_ops import divided, require_joinable, require_numbers
 from refdist._core.strategies.verbs import StrategyExtended
 from refdist._core.variables.distributed_variable import (
     REDUCTIONS,
@@ -59,7 +65,7 @@ class StagedExtended(StrategyExtended):
             if not once:
                 return ReplicaPrograms(self, strategy, fn, local, self._count).merged()
             number = 0 if self._count == 1 else draft.compiler.replica_number()
-            return nest.map_structure(outside, self._body(strategy, fn, local, number))
+            return closed_slices(nest.map_structure(outside, self._body(strategy, fn, local, number)))
 
     def body(self, strategy: "StrategyBase", fn: Callable[..., Any], given: Any, number: int) -> Any:
         """Call the function of one replica."""
@@ -84,6 +90,8 @@ class StagedExtended(StrategyExtended):
         return self._real.create_variable(following, **kwargs)  # which may cut it into shards
 
     def _owned_leaf(self, leaf: Any) -> Any:
+        if isinstance(leaf, IndexedSlices):
+            return OpenSlices.of(leaf, lambda part: self.tensor(part, None))
         foreign = hasattr(leaf, "__array__") and not isinstance(leaf, (self.backend.tensor_type, Variable))
         return self.backend.put(leaf, None) if foreign else leaf
 
@@ -112,6 +120,12 @@ class StagedExtended(StrategyExtended):
         return self._localised(value, True)
 
     def _own_of(self, values: Sequence[Any]) -> Any:
+        kinds = set(map(type, values))
+        if kinds == {IndexedSlices}:
+            columns = zip(*map(OpenSlices.of, values), strict=True)
+            return IndexedSlices(*(None if column[0] is None else self._own_of(column) for column in columns))
+        if IndexedSlices in kinds:
+            raise UnevenReplicas
         parts = [self.tensor(value, None) for value in values]
         if len({(part.shape, part.dtype) for part in parts}) > 1:
             raise UnevenReplicas
@@ -119,7 +133,7 @@ class StagedExtended(StrategyExtended):
 
     def _seen_outside(self, leaf: Any) -> Any:
         """What a replica has, as code outside of the replicas sees it."""
-        tensor = isinstance(leaf, self.backend.tensor_type) and self._count > 1
+        tensor = isinstance(leaf, (self.backend.tensor_type, IndexedSlices)) and self._count > 1
         return SymbolicPerReplica(self.draft, leaf) if tensor else leaf
 
     def _reducible(self, op: ReduceOp, value: Any) -> Any:
@@ -128,13 +142,13 @@ class StagedExtended(StrategyExtended):
         if isinstance(value, DistributedValues):
             one = isinstance(value, SymbolicPerReplica) or len(value.values) == 1
             own = value.component(0) if one else self._localised(value, True)
-            return PerReplica([self.tensor(own, None)])
+            return PerReplica([self.combinable(own, None)])
         if self._count > 1 and op is not ReduceOp.MEAN:
             raise ValueError(
                 f"A plain value ({value!r}) was to be combined over {self._count} replicas; expected a per-replica value. "
                 f"Return it from run, or make it with experimental_distribute_values_from_function."
             )
-        return self.tensor(value, None)
+        return self.combinable(value, None)
 
     def reduce_to(self, reduce_op: ReduceOp | str, value: Any, destinations: Any, options: Any = None) -> Any:
         op = ReduceOp.of(reduce_op)
@@ -158,7 +172,7 @@ class StagedExtended(StrategyExtended):
 
     def _combined_by_user(self, op: ReduceOp, tensors: Sequence[Any], options: Any) -> list[Any]:
         """Combine several tensors with the user's own implementation for batches."""
-        every = [PerReplica(self.draft.compiler.of_all_replicas(tensor)) for tensor in tensors]
+        every = [PerReplica(of_all_replicas(self.draft, tensor)) for tensor in tensors]
         pairs = [(values, self._real.plan.devices) for values in every]
         answers = self.plan.collectives.batch_reduce(op, pairs, options)
         return [answer.values[0] if isinstance(answer, DistributedValues) else answer for answer in answers]
@@ -166,12 +180,14 @@ class StagedExtended(StrategyExtended):
     def _combined(self, op: ReduceOp, tensor: Any, options: Any = None) -> Any:
         from_user = self.plan.collectives.custom()
         if not from_user or self._count == 1:
+            if isinstance(tensor, IndexedSlices):
+                return self._joined_slices(op, tensor)
             require_numbers(tensor.dtype)
             if op is ReduceOp.MEAN and tensor.dtype.kind in "iu":
                 self.draft.require_wide(mean_dtype(tensor.dtype))
             return self.draft.compiler.combine(op, tensor)
-        of_all_replicas = PerReplica(self.draft.compiler.of_all_replicas(tensor))
-        answer = self.plan.collectives.reduce(op, of_all_replicas, self._real.plan.devices, options)
+        every = PerReplica(of_all_replicas(self.draft, tensor))
+        answer = self.plan.collectives.reduce(op, every, self._real.plan.devices, options)
         return answer.values[0] if isinstance(answer, DistributedValues) else answer
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
@@ -192,12 +208,20 @@ class StagedExtended(StrategyExtended):
         return [nest.map_structure(joined, payloads[0])]
 
     def gather(self, value: Any, axis: int) -> Any:
-        prepared = self._reducible(ReduceOp.SUM, value)
-        return self._joined(prepared.values[0] if isinstance(prepared, DistributedValues) else prepared, axis)
+        return self._joined(self.components(value)[0], axis)
 
     def _joined(self, tensor: Any, axis: int) -> Any:
         require_joinable([tensor], axis)
         return self.draft.compiler.join(tensor, axis)
+
+    def _joined_slices(self, op: ReduceOp, slices: IndexedSlices) -> IndexedSlices:
+        """The slices of all replicas; the tensor that they are parts of has a shape that all say alike."""
+        values = slices.values
+        require_numbers(values.dtype)
+        if op is ReduceOp.MEAN:
+            self.draft.require_wide(mean_dtype(values.dtype))
+            values = divided(values, self._count)
+        return IndexedSlices(self._joined(values, 0), self._joined(slices.indices, 0), slices.dense_shape)
 
     def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
         (payload,) = payloads

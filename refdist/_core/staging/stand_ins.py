@@ -1,9 +1,14 @@
 """What stands for the arguments of a call, and for the values of all replicas, while a program is written."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import optree
+
+from refdist._core.base import nest
+from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE
-from refdist._core.replicas.values import DistributedValues, PerReplica
+from refdist._core.replicas.values import DistributedValues, PerReplica, select
 from refdist._core.seam.compiler import Spec
 
 if TYPE_CHECKING:
@@ -23,14 +28,78 @@ class SymbolicPerReplica(PerReplica):
                 "A per-replica value of a function was used after the function had been traced; expected it to be used inside. "
                 "Return it from the function."
             )
-        return tuple(self._draft.compiler.of_all_replicas(self.own))
+        return tuple(of_all_replicas(self._draft, self.own))
 
     def component(self, index: int) -> Any:
         return self.own
 
+    def beside(self, own: Any) -> "SymbolicPerReplica":
+        """Another value of the same program that each replica has its own of."""
+        return SymbolicPerReplica(self._draft, own)
+
     @property
     def count(self) -> int:
         return self._draft.count
+
+
+class OpenSlices(NamedTuple):
+    """Slices as a nest of their tensors: so they go through a program, which takes and makes tensors only."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any
+
+    @classmethod
+    def of(cls, leaf: Any, tensor: Callable[[Any], Any] = lambda part: part) -> Any:
+        """Open slices, also those that stand for every replica's own; anything else stays itself."""
+        if isinstance(leaf, IndexedSlices):
+            slices = leaf.mapped(tensor)
+            return cls(slices.values, slices.indices, slices.dense_shape)
+        if isinstance(leaf, SymbolicPerReplica) and isinstance(leaf.own, IndexedSlices):
+            return cls.of(leaf.own.mapped(leaf.beside))
+        return leaf
+
+    def closed(self) -> Any:
+        """The slices; of parts with a component for each replica, a value with slices for each."""
+        symbolic = next((part for part in self if isinstance(part, SymbolicPerReplica)), None)
+        if symbolic is not None:
+            return symbolic.beside(IndexedSlices(*(getattr(part, "own", part) for part in self)))
+        several = next((part for part in self if isinstance(part, DistributedValues)), None)
+        if several is None:
+            return IndexedSlices(*self)
+        return PerReplica([IndexedSlices(*select(tuple(self), index)) for index in range(several.count)])
+
+
+def closed_slices(structure: Any) -> Any:
+    """Close all slices in a nest."""
+
+    def closed(leaf: Any) -> Any:
+        return leaf.closed() if isinstance(leaf, OpenSlices) else leaf
+
+    whole: Any = optree.tree_map(
+        closed, structure, is_leaf=lambda node: isinstance(node, OpenSlices), none_is_leaf=True
+    )
+    return whole
+
+
+def has_slices(structure: Any) -> bool:
+    """Say whether there are open slices in a nest."""
+    leaves = optree.tree_leaves(structure, is_leaf=lambda node: isinstance(node, OpenSlices), none_is_leaf=True)
+    return any(isinstance(leaf, OpenSlices) for leaf in leaves)
+
+
+def opened_slices(structure: Any) -> Any:
+    """Open all slices in a nest."""
+    return nest.map_structure(OpenSlices.of, structure)
+
+
+def of_all_replicas(draft: "ReplicaDraft", own: Any) -> list[Any]:
+    """What all replicas have, tensors or slices, of which this is the replica's own."""
+    compiler = draft.compiler
+    if not isinstance(own, IndexedSlices):
+        return compiler.of_all_replicas(own)
+    columns = [[None] * draft.count if part is None else compiler.of_all_replicas(part) for part in OpenSlices.of(own)]
+    return [IndexedSlices(*row) for row in zip(*columns, strict=True)]
 
 
 class PassedThrough:

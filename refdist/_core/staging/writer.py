@@ -18,7 +18,7 @@ from refdist._core.staging.program import Interface, Output, Program
 from refdist._core.staging.replica_draft import Comparison, Key, ReplicaDraft, Requirement
 from refdist._core.staging.returned_values import leaf_from_draft, returned_from_draft
 from refdist._core.staging.staged_strategy import StagedExtended
-from refdist._core.staging.stand_ins import PassedThrough, SymbolicPerReplica, passed_through, spec_of
+from refdist._core.staging.stand_ins import OpenSlices, PassedThrough, SymbolicPerReplica, passed_through, spec_of
 from refdist._core.strategies.arguments import require_count
 from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.variables.variable import LIVE, Variable
@@ -175,7 +175,13 @@ class _Outputs:
 
     def taken_from(self, result: Any) -> Any:
         """Take the tensors out of a nest, and leave in place of each where to find it."""
-        return nest.map_structure(self._leaf, result)
+        return nest.map_structure(self._leaf, nest.map_structure(self._opened, result))
+
+    def _opened(self, leaf: Any) -> Any:
+        return OpenSlices.of(leaf, self._tensor)
+
+    def _tensor(self, value: Any) -> Any:
+        return self._draft.extended(self._draft.strategy).tensor(value, None)
 
     def _leaf(self, leaf: Any) -> Any:
         if isinstance(leaf, DistributedValues) and not isinstance(leaf, Variable):

@@ -3,13 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Never
 
+import numpy as np
+
 from refdist._core.base.enums import ReduceOp
+from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.devices.device import Device, resolve
-from refdist._core.devices.tensor import dtype_name
+from refdist._core.devices.tensor import dtype_name, mean_dtype
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, Mirrored
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.seam.capabilities import Timed, capability
+from refdist._core.variables.tensors import as_tensor
 
 Pairs = Sequence[tuple[Any, Any]]
 _NO_NUMBERS = "bOSU"  # the kinds of dtypes that cannot be added up
@@ -44,6 +48,10 @@ class CrossDeviceOps:
     ) -> Any:
         """Do the work of `reduce`, with arguments already checked."""
         tensors = per_replica_value.values
+        if IndexedSlices in map(type, tensors):
+            if set(map(type, tensors)) == {IndexedSlices}:
+                return _joined(reduce_op, tensors, devices_of(destinations))
+            tensors = [as_tensor(context.backend(), tensor, None) for tensor in tensors]
         _require_alike(tensors)
         return _spread(context.backend().reduce(tensors, reduce_op, devices_of(destinations), self.algorithm))
 
@@ -56,6 +64,9 @@ class CrossDeviceOps:
     def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
         """Do the work of `broadcast`."""
         backend, targets = context.backend(), devices_of(destinations)
+        if isinstance(tensor, IndexedSlices):
+            parts = [tensor.mapped(lambda part, to=device: backend.copy(part, to)) for device in targets]
+            return _spread(parts)
         timed = capability(backend, Timed)
         with NOWHERE if timed is None else timed.in_unison(targets, tensor):
             return _spread([backend.copy(tensor, device) for device in targets])
@@ -107,9 +118,9 @@ class ReductionToOneDevice(CrossDeviceOps):
     ) -> Any:
         backend = context.backend()
         targets = devices_of(destinations)
-        if self._device is None and self._accumulate is None:
-            return super().reduce_implementation(reduce_op, per_replica_value, destinations, options)
         tensors = per_replica_value.values
+        if (self._device is None and self._accumulate is None) or IndexedSlices in map(type, tensors):
+            return super().reduce_implementation(reduce_op, per_replica_value, destinations, options)
         _require_alike(tensors)
         device = resolve(self._device, backend.devices()) if self._device else targets[0]
         if self._accumulate is None:
@@ -140,6 +151,8 @@ def devices_of(destinations: Any, replica: int = 0) -> tuple[Device, ...]:
     if hasattr(destinations, "__array__"):
         # An array of another library, such as numpy, or JAX in the simulator, counts as being on its replica's device.
         return (context.get_strategy().extended.plan.devices[replica],)
+    if isinstance(destinations, IndexedSlices):
+        return devices_of(destinations.values, replica)
     raise TypeError(
         f"The destination is {destinations!r}; expected a device name, a tensor, a variable or a per-replica value. "
         f"Pass the value itself to leave the result where it is."
@@ -148,6 +161,32 @@ def devices_of(destinations: Any, replica: int = 0) -> tuple[Device, ...]:
 
 def _spread(tensors: Sequence[Any]) -> Any:
     return tensors[0] if len(tensors) == 1 else Mirrored(tensors)
+
+
+def _joined(op: ReduceOp, slices: Sequence[IndexedSlices], targets: Sequence[Device]) -> Any:
+    """Join the slices of all replicas: the sum of several tensors has the slices of each of them."""
+    backend, shape = context.backend(), slices[0].dense_shape
+    require_numbers(slices[0].values.dtype)
+    values, indices = [part.values for part in slices], [part.indices for part in slices]
+    if op is ReduceOp.MEAN:
+        values = [divided(value, len(slices)) for value in values]
+    for tensors in (values, indices):
+        require_joinable(tensors, 0)
+    columns = [backend.gather(values, 0, targets), backend.gather(indices, 0, targets)]
+    columns.append([None if shape is None else backend.copy(shape, device) for device in targets])
+    return _spread([IndexedSlices(*row) for row in zip(*columns, strict=True)])
+
+
+def divided(tensor: Any, count: int) -> Any:
+    """Divide a tensor by a count; floats keep their dtype, and integers become floats."""
+    dtype, whole = mean_dtype(tensor.dtype), tensor.dtype.kind in "iu"
+    if whole:
+        tensor = tensor.astype(float if dtype == np.float64 else dtype)  # as wide as JAX allows
+    elif tensor.dtype.itemsize == 2:
+        tensor = tensor.astype(np.float32)  # sixteen bits are too few for some counts
+    with np.errstate(invalid="ignore", divide="ignore"):  # the mean of no examples is not a number
+        quotient = tensor / count
+    return quotient if whole else quotient.astype(dtype)
 
 
 def _refuse_plain(op: ReduceOp, value: Any) -> Never:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from refdist._core.base import nest
 from refdist._core.base.callables import NOT_RUN_WHEN_CALLED, require_callable
 from refdist._core.base.enums import ReduceOp
+from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE, entered, where_of
 from refdist._core.clusters.workers import exchange, require_own_worker
 from refdist._core.devices.device import Device
@@ -146,8 +147,7 @@ class EagerExtended(StrategyExtended):
 
     def gather(self, value: Any, axis: int) -> Any:
         """Join the components of a per-replica value on the current device."""
-        prepared = self._reducible(ReduceOp.SUM, value)
-        whole = PerReplica(self.from_all_workers(f"gather(axis={axis})", components_of(prepared)))
+        whole = PerReplica(self.from_all_workers(f"gather(axis={axis})", self.components(value)))
         return self.plan.collectives.gather(whole, self.current_device(), axis)
 
     def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
@@ -175,18 +175,18 @@ class EagerExtended(StrategyExtended):
             # Usually each is a tensor on its own replica's device already.
             return PerReplica(
                 [
-                    part if isinstance(part, kind) and place(part) == device else self.tensor(part, device)
+                    part if isinstance(part, kind) and place(part) == device else self.combinable(part, device)
                     for part, device in zip(value.values, self.plan.devices, strict=True)
                 ]
             )
         if self.plan.workers > 1 and self.num_replicas == 1:
-            return PerReplica([self.tensor(value, self.plan.devices[0])])
+            return PerReplica([self.combinable(value, self.plan.devices[0])])
         if self.num_replicas > 1 and op is not ReduceOp.MEAN:
             raise ValueError(
                 f"A plain value ({value!r}) was to be combined over {self.num_replicas} replicas; expected a per-replica value. "
                 f"Return it from run, or make it with experimental_distribute_values_from_function."
             )
-        return self.tensor(value, None)
+        return self.combinable(value, None)
 
     def _results_of_update(self, results: list[Any], group: bool) -> Any:
         if not group:
@@ -206,7 +206,7 @@ class EagerExtended(StrategyExtended):
         parts = value.values if isinstance(value, DistributedValues) else [value]
         kinds, (tensor_type, count) = set(map(type, parts)), (self.plan.backend.tensor_type, len(self.plan.devices))
         if len(parts) != count or (
-            kinds != {tensor_type} and not all([issubclass(kind, tensor_type) for kind in kinds])
+            kinds != {tensor_type} and not all([issubclass(kind, (tensor_type, IndexedSlices)) for kind in kinds])
         ):
             raise ValueError(
                 f"The cross_device_ops returned {value!r} of a reduction to {self.num_replicas} devices; expected a tensor on each "

@@ -10,7 +10,7 @@ from refdist._core.base.enums import ReduceOp
 from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import mean_dtype
 from refdist._core.replicas.values import PerReplica
-from refdist._core.strategies.cross_device_ops import require_numbers
+from refdist._core.strategies.cross_device_ops import divided, require_numbers
 from refdist._core.variables.placement import Placement
 
 if TYPE_CHECKING:
@@ -33,10 +33,7 @@ def reduce_axes(extended: "StrategyExtended", op: ReduceOp, value: Any, axis: An
     if draft is not None:
         draft.require_wide(dtype)
     whole = tensors[0].dtype.kind in "iu"
-    if whole:
-        total = total.astype(float if dtype == np.float64 else dtype)  # as wide as JAX allows
-    with np.errstate(invalid="ignore", divide="ignore"):  # the mean of no examples is not a number
-        quotient = total / count
+    quotient = divided(total, count)
     return quotient if whole else quotient.astype(dtype)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
 from refdist._core.base.enums import ReduceOp
+from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
 from refdist._core.replicas import context
@@ -233,9 +234,17 @@ class StrategyExtended(abc.ABC):
         """Make a tensor from a value on a device; an existing tensor is only moved."""
         return as_tensor(self.plan.backend, value, device)
 
+    def combinable(self, value: Any, device: Device | None) -> Any:
+        """Do the same, but let slices stay slices, of tensors on that device."""
+        return (
+            value.mapped(lambda part: self.tensor(part, device))
+            if isinstance(value, IndexedSlices)
+            else self.tensor(value, device)
+        )
+
     def components(self, value: Any) -> Sequence[Any]:
-        """The tensors of a per-replica value; with one replica, a plain value is its only component."""
-        return components_of(self._reducible(ReduceOp.SUM, value))
+        """The tensors of a per-replica value; a plain value is one where there is one replica, and slices are made whole."""
+        return [self.tensor(part, None) for part in components_of(self._reducible(ReduceOp.SUM, value))]
 
     @contextlib.contextmanager
     def _entered(self, what: str) -> Generator["StrategyBase"]:
