@@ -55,7 +55,7 @@ DOCUMENTED = {
         has_strategy in_cross_replica_context
     """,
     "distribute.cluster_resolver": """
-        ClusterResolver SimpleClusterResolver TFConfigClusterResolver TPUClusterResolver
+        ClusterResolver SimpleClusterResolver TFConfigClusterResolver TPUClusterResolver UnionResolver
     """,
     "distribute.coordinator": """
         ClusterCoordinator PerWorkerValue RemoteValue experimental_get_current_worker_index
