@@ -1,5 +1,6 @@
 """MirroredStrategy: synchronous training on the devices of one machine."""
 
+import warnings
 from collections.abc import Sequence
 
 from refdist._core.backends.choosing import current
@@ -21,6 +22,8 @@ def mirrored_plan(names: Sequence[str] | None, cross_device_ops: CrossDeviceOps 
         )
     backend = current()
     devices = chosen_devices(names, backend)
+    if not names:
+        _warn_of_idle_cpus(devices[0], backend)
     return Plan("mirrored", backend, devices, devices, Placement.MIRRORED, cross_device_ops or NcclAllReduce())
 
 
@@ -38,6 +41,19 @@ def chosen_devices(names: Sequence[str] | None, backend: Backend) -> tuple[Devic
             f"The devices name {', '.join(twice)} more than once; expected each device once. Drop the repetition."
         )
     return devices
+
+
+def _warn_of_idle_cpus(first: Device, backend: Backend) -> None:
+    """Say that one CPU is used, as documented, where somebody who has asked for several may have expected all."""
+    cpus = [device.short for device in backend.devices() if device.kind == "CPU" and device.beside(first)]
+    if first.kind == "CPU" and len(cpus) > 1:
+        named = ", ".join(f'"{name}"' for name in cpus[:4]) + (", ..." if len(cpus) > 4 else "")
+        warnings.warn(
+            f"MirroredStrategy() was given no devices and there is no GPU, so it has one replica, on {first.short}, and leaves the "
+            f"other {len(cpus) - 1} CPUs idle. Name the devices to use them: MirroredStrategy([{named}]).",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _repeats(devices: tuple[Device, ...]) -> bool:
