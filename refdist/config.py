@@ -1,12 +1,8 @@
 """`tf.config`: which devices there are."""
 
 from refdist._core.clusters.tpu_system import experimental_connect_to_cluster
-from refdist._core.ops.device_listing import (
-    LogicalDevice,
-    PhysicalDevice,
-    list_logical_devices,
-    list_physical_devices,
-)
+from refdist._core.devices.device import LogicalDevice, PhysicalDevice
+from refdist._core.ops.device_listing import list_logical_devices, list_physical_devices
 
 __all__ = [
     "LogicalDevice",

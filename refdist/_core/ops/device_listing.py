@@ -1,21 +1,8 @@
 """Lists of the physical and logical devices."""
 
-from typing import NamedTuple
-
 from refdist._core.backends.choosing import current
-from refdist._core.devices.device import Device
+from refdist._core.devices.device import Device, LogicalDevice, PhysicalDevice
 from refdist._core.seam.backend import host_device
-
-
-class PhysicalDevice(NamedTuple):
-    """A device of the machine."""
-
-    name: str
-    device_type: str
-
-
-class LogicalDevice(PhysicalDevice):
-    """A device as strategies name it."""
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:

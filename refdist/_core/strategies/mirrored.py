@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 
 from refdist._core.backends.choosing import current
-from refdist._core.devices.device import Device, resolve_all
+from refdist._core.devices.device import Device, DeviceName, resolve_all
 from refdist._core.seam.backend import Backend, host_device
 from refdist._core.strategies.cross_device_ops import CrossDeviceOps, NcclAllReduce
 from refdist._core.strategies.extended import EagerExtended
@@ -13,7 +13,7 @@ from refdist._core.strategies.strategy import Strategy
 from refdist._core.variables.placement import Placement
 
 
-def mirrored_plan(names: Sequence[str] | None, cross_device_ops: CrossDeviceOps | None) -> Plan:
+def mirrored_plan(names: Sequence[DeviceName] | None, cross_device_ops: CrossDeviceOps | None) -> Plan:
     """A replica, and a copy of every variable, on each device."""
     if cross_device_ops is not None and not isinstance(cross_device_ops, CrossDeviceOps):
         raise TypeError(
@@ -27,7 +27,7 @@ def mirrored_plan(names: Sequence[str] | None, cross_device_ops: CrossDeviceOps 
     return Plan("mirrored", backend, devices, devices, Placement.MIRRORED, cross_device_ops or NcclAllReduce())
 
 
-def chosen_devices(names: Sequence[str] | None, backend: Backend) -> tuple[Device, ...]:
+def chosen_devices(names: Sequence[DeviceName] | None, backend: Backend) -> tuple[Device, ...]:
     """The named devices, each once; or all GPUs; or, where there is none, the CPU."""
     if isinstance(names, str):
         raise ValueError(f"The devices are {names!r}; expected a list of names. Write [{names!r}].")
@@ -63,5 +63,7 @@ def _repeats(devices: tuple[Device, ...]) -> bool:
 class MirroredStrategy(Strategy):
     """Train in step on the devices of one machine."""
 
-    def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: CrossDeviceOps | None = None) -> None:
+    def __init__(
+        self, devices: Sequence[DeviceName] | None = None, cross_device_ops: CrossDeviceOps | None = None
+    ) -> None:
         super().__init__(EagerExtended(mirrored_plan(devices, cross_device_ops)))
