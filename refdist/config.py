@@ -1,13 +1,16 @@
-"""`tf.config`: which devices there are."""
+"""`tf.config`: which devices there are, and how functions run."""
 
 from refdist._core.clusters.tpu_system import experimental_connect_to_cluster
 from refdist._core.devices.device import LogicalDevice, PhysicalDevice
 from refdist._core.ops.device_listing import list_logical_devices, list_physical_devices
+from refdist._core.staging.function import functions_run_eagerly, run_functions_eagerly
 
 __all__ = [
     "LogicalDevice",
     "PhysicalDevice",
     "experimental_connect_to_cluster",
+    "functions_run_eagerly",
     "list_logical_devices",
     "list_physical_devices",
+    "run_functions_eagerly",
 ]

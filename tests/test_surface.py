@@ -37,7 +37,8 @@ DOCUMENTED = {
         CentralStorageStrategy MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy
     """,
     "config": """
-        LogicalDevice PhysicalDevice experimental_connect_to_cluster list_logical_devices list_physical_devices
+        LogicalDevice PhysicalDevice experimental_connect_to_cluster functions_run_eagerly list_logical_devices
+        list_physical_devices run_functions_eagerly
     """,
     "data": """
         AUTOTUNE Dataset INFINITE_CARDINALITY Options TFRecordDataset TextLineDataset UNKNOWN_CARDINALITY

@@ -91,6 +91,32 @@ def function(
     return Function(func, input_signature, trace_once)
 
 
+class _Setting:
+    """What holds for all functions of the process."""
+
+    eagerly = False
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Let functions run their bodies in Python at every call, to debug them; or again as programs.
+
+    >>> import refdist as tf
+    >>> double = tf.function(lambda x: print("called") or 2 * x)
+    >>> tf.config.run_functions_eagerly(True)
+    >>> double(1) + double(2)
+    called
+    called
+    6
+    >>> tf.config.run_functions_eagerly(False)
+    """
+    _Setting.eagerly = bool(run_eagerly)
+
+
+def functions_run_eagerly() -> bool:
+    """Say whether functions run their bodies in Python at every call."""
+    return _Setting.eagerly
+
+
 class ForeignTrace(BaseException):
     """Says that JAX is tracing something else, of which a program of ours cannot be made apart."""
 
@@ -118,9 +144,11 @@ class Function:
 
     @context.contained
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        here = HERE.get()
+        if _Setting.eagerly and here.draft is None:
+            return self.python_function(*args, **kwargs)
         if kwargs or len(args) < self._enough:
             args, kwargs = self._arguments(args, kwargs)
-        here = HERE.get()
         frame = here.frame
         if frame is not None and frame.updating is not None:
             # A program knows the whole of a variable, not one of its copies.
@@ -139,6 +167,8 @@ class Function:
         require_callable(fn)
         require_arguments(args, kwargs)
         args, kwargs = tuple(args), dict(kwargs or {})
+        if _Setting.eagerly:
+            return strategy.extended.run(strategy, self.python_function if fn is self else fn, args, kwargs)
         if fn is self:
             args, kwargs = self._arguments(args, kwargs)
         elif self._always_new(fn):
