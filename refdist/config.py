@@ -1,20 +1,25 @@
 """`tf.config`: which devices there are, and how functions run."""
 
 from refdist._core.clusters.tpu_system import experimental_connect_to_cluster
+from refdist._core.devices.device import LogicalDevice, PhysicalDevice
 from refdist._core.ops.device_listing import (
-    LogicalDevice,
-    PhysicalDevice,
+    LogicalDeviceConfiguration,
+    get_logical_device_configuration,
     list_logical_devices,
     list_physical_devices,
+    set_logical_device_configuration,
 )
 from refdist._core.staging.function import functions_run_eagerly, run_functions_eagerly
 
 __all__ = [
     "LogicalDevice",
+    "LogicalDeviceConfiguration",
     "PhysicalDevice",
     "experimental_connect_to_cluster",
     "functions_run_eagerly",
+    "get_logical_device_configuration",
     "list_logical_devices",
     "list_physical_devices",
     "run_functions_eagerly",
+    "set_logical_device_configuration",
 ]

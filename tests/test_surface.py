@@ -37,8 +37,9 @@ DOCUMENTED = {
         CentralStorageStrategy MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy
     """,
     "config": """
-        LogicalDevice PhysicalDevice experimental_connect_to_cluster functions_run_eagerly list_logical_devices
-        list_physical_devices run_functions_eagerly
+        LogicalDevice LogicalDeviceConfiguration PhysicalDevice experimental_connect_to_cluster
+        functions_run_eagerly get_logical_device_configuration list_logical_devices list_physical_devices
+        run_functions_eagerly set_logical_device_configuration
     """,
     "data": """
         AUTOTUNE Dataset INFINITE_CARDINALITY Options TFRecordDataset TextLineDataset UNKNOWN_CARDINALITY
@@ -56,7 +57,7 @@ DOCUMENTED = {
         has_strategy in_cross_replica_context
     """,
     "distribute.cluster_resolver": """
-        ClusterResolver SimpleClusterResolver TFConfigClusterResolver TPUClusterResolver
+        ClusterResolver SimpleClusterResolver TFConfigClusterResolver TPUClusterResolver UnionResolver
     """,
     "distribute.coordinator": """
         ClusterCoordinator PerWorkerValue RemoteValue experimental_get_current_worker_index

@@ -15,6 +15,9 @@ _BUILT_IN = {
     "jax": "refdist._core.backends.jax_backend:JaxBackend",
 }
 _chosen: Backend | None = None
+_choice: tuple[str, dict[str, Any]] = ("", {})  # what it was opened with
+_used = False  # whether anybody has computed with it, or has asked for its logical devices
+_virtual_cpus: int | None = None  # how many the program has made of the CPU
 
 
 def use(name: str, **options: Any) -> None:
@@ -22,8 +25,9 @@ def use(name: str, **options: Any) -> None:
 
     `use("simulator", gpus=8)`, `use("host", cpus=2)` and `use("jax", cpus=4)` say how many devices there are.
     """
-    global _chosen
+    global _chosen, _choice, _used, _virtual_cpus
     _chosen = _open(name, options)
+    _choice, _used, _virtual_cpus = (name, options), False, None
 
 
 @contextlib.contextmanager
@@ -41,14 +45,52 @@ def using(name: str, **options: Any) -> Generator[Backend]:
 
 
 def current() -> Backend:
-    """The backend in use: the one that was chosen, or that REFDIST_BACKEND names, or else a simulator with one CPU."""
-    global _chosen
+    """The backend in use; REFDIST_BACKEND chooses it from outside, and else it is a simulator with one CPU."""
+    global _used
+    temporary = HERE.get().backend
+    if temporary is not None:
+        return temporary
+    _used = True
+    return _chosen or unused()
+
+
+def unused() -> Backend:
+    """The backend in use, for those who only look at it: it can still be given other devices."""
+    global _chosen, _choice
     temporary = HERE.get().backend
     if temporary is not None:
         return temporary
     if _chosen is None:
-        _chosen = _open(*_from_text(os.environ.get("REFDIST_BACKEND", "simulator")))
+        _choice = _from_text(os.environ.get("REFDIST_BACKEND", "simulator"))
+        _chosen = _open(*_choice)
     return _chosen
+
+
+def virtual_cpus() -> int | None:
+    """How many devices the program has made of the CPU; None where it has not."""
+    return _virtual_cpus if HERE.get().backend is None else None
+
+
+def make_virtual_cpus(count: int) -> None:
+    """Open the backend of this process with so many CPUs, unless it is in use."""
+    global _chosen, _virtual_cpus
+    if HERE.get().backend is not None:
+        raise RuntimeError(
+            f"{count} virtual devices were to be made in a block that has chosen its backend; expected this before. Ask for them "
+            f"there: refdist.using(..., cpus={count})."
+        )
+    there = unused()
+    if count == sum(device.kind == "CPU" and device.beside(there.devices()[0]) for device in there.devices()):
+        _virtual_cpus = count
+        return
+    if _used:
+        raise RuntimeError(
+            f"{count} virtual devices were to be made of the CPU after the first use of a device; expected this before. Call "
+            f"tf.config.set_logical_device_configuration() at the start of the program."
+        )
+    name, options = _choice
+    _chosen = _open(name, {**options, "cpus": count})
+    _virtual_cpus = count
 
 
 def _open(name: str, options: dict[str, Any]) -> Backend:

@@ -15,7 +15,7 @@ class ClusterResolver(abc.ABC):
     task_type: str | None = None
     task_id: int | None = None
     rpc_layer: str | None = None
-    environment: str = ""
+    environment: str | None = ""
 
     @abc.abstractmethod
     def cluster_spec(self) -> ClusterSpec:
@@ -26,9 +26,7 @@ class ClusterResolver(abc.ABC):
         job, task = task_type or self.task_type, self.task_id if task_id is None else task_id
         if job is None or task is None:
             return ""
-        layer = rpc_layer or self.rpc_layer
-        address = self.cluster_spec().task_address(job, task)
-        return f"{layer}://{address}" if layer else address
+        return _url(self.cluster_spec().task_address(job, task), rpc_layer or self.rpc_layer)
 
     def num_accelerators(self, task_type: Any = None, task_id: Any = None, config_proto: Any = None) -> dict[str, int]:
         """How many accelerators of each kind this task has."""
@@ -62,11 +60,12 @@ class SimpleClusterResolver(ClusterResolver):
 
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
         if self._master and task_type is None and task_id is None:
-            return self._master
+            return _url(self._master, rpc_layer or self.rpc_layer)
         return super().master(task_type, task_id, rpc_layer)
 
     def num_accelerators(self, task_type: Any = None, task_id: Any = None, config_proto: Any = None) -> dict[str, int]:
-        return super().num_accelerators() if self._accelerators is None else dict(self._accelerators)
+        """What was given; the accelerators of the machine are not counted."""
+        return dict(self._accelerators or {})
 
 
 class TFConfigClusterResolver(ClusterResolver):
@@ -82,15 +81,96 @@ class TFConfigClusterResolver(ClusterResolver):
         config = _tf_config()
         task = config.get("task", {})
         self._spec = ClusterSpec(config.get("cluster", {}))
-        self.task_type = task.get("type") if task_type is None else task_type
-        self.task_id = task_id if task_id is not None else (int(task["index"]) if "index" in task else None)
+        self._session_master = config.get("session_master")
+        job, index = task.get("type") if task_type is None else task_type, task.get("index")
+        self.task_type = None if job is None else str(job)
+        self.task_id = _index(index if task_id is None else task_id)
         self.rpc_layer = rpc_layer or config.get("rpc_layer")
-        self.environment = environment or config.get("environment", "")
+        self.environment = environment
         if self._spec and self.task_type is not None and self.task_id is not None:
             self._spec.task_address(self.task_type, self.task_id)  # raises if there is no such task
 
     def cluster_spec(self) -> ClusterSpec:
         return self._spec
+
+    def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
+        """The `session_master` of TF_CONFIG; else the address of a task, or "" where the cluster has no other."""
+        if self._session_master is not None:
+            return self._session_master
+        if sum(self._spec.num_tasks(job) for job in self._spec.jobs) <= 1:
+            return ""
+        return super().master(task_type, task_id, rpc_layer)
+
+
+class UnionResolver(ClusterResolver):
+    """Joins the clusters of several resolvers; everything else is what the first of them says."""
+
+    def __init__(self, *args: ClusterResolver, **kwargs: Any) -> None:
+        unknown = sorted(set(kwargs) - {"task_type", "task_id", "rpc_layer"})
+        if unknown or not args:
+            raise ValueError(
+                f"UnionResolver() got {len(args)} resolvers and the arguments {unknown}; expected at least one resolver, and no "
+                f"arguments but task_type, task_id and rpc_layer. Write UnionResolver(first, second)."
+            )
+        wrong = [type(one).__name__ for one in args if not isinstance(one, ClusterResolver)]
+        if wrong:
+            raise TypeError(
+                f"UnionResolver() got a {wrong[0]}; expected objects of classes derived from tf.distribute.cluster_resolver."
+                f"ClusterResolver. Pass resolvers only."
+            )
+        self._resolvers = args
+        self.task_type = kwargs.get("task_type", args[0].task_type)
+        self.task_id = kwargs.get("task_id", args[0].task_id)
+        self.rpc_layer = kwargs.get("rpc_layer", args[0].rpc_layer)
+        self.environment = args[0].environment
+
+    def cluster_spec(self) -> ClusterSpec:
+        """The jobs of all; a job that several have gets the tasks of all, counted on unless they are given by index."""
+        specs = [one.cluster_spec().as_dict() for one in self._resolvers]
+        return ClusterSpec(
+            {
+                job: _joined(job, [spec[job] for spec in specs if job in spec])
+                for job in dict.fromkeys(job for spec in specs for job in spec)
+            }
+        )
+
+    def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
+        if task_type is None or task_id is None:
+            return self._resolvers[0].master()
+        return super().master(task_type, task_id, rpc_layer)
+
+    def num_accelerators(self, task_type: Any = None, task_id: Any = None, config_proto: Any = None) -> dict[str, int]:
+        """What the first resolver says."""
+        return self._resolvers[0].num_accelerators(task_type, task_id, config_proto)
+
+
+def _joined(job: str, parts: list[list[str] | dict[int, str]]) -> list[str] | dict[int, str]:
+    if all(isinstance(part, list) for part in parts):
+        return [address for part in parts for address in part if isinstance(address, str)]
+    joined: dict[int, str] = {}
+    for part in parts:
+        tasks = dict(enumerate(part)) if isinstance(part, list) else part
+        twice = sorted(joined.keys() & tasks.keys())
+        if twice:
+            raise KeyError(
+                f"Several resolvers have the tasks {twice} of the job {job!r}; expected each index once, because indices were "
+                f"left out. Give the tasks other indices."
+            )
+        joined |= tasks
+    return joined
+
+
+def _url(address: str, layer: str | None) -> str:
+    return f"{layer}://{address}" if layer else address
+
+
+def _index(given: Any) -> int | None:
+    try:
+        return None if given is None else int(given)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"The index of the task is {given!r}; expected a whole number, such as 0 or '0'. Correct it in TF_CONFIG."
+        ) from error
 
 
 def _tf_config() -> dict[str, Any]:

@@ -12,6 +12,8 @@ from refdist._core.devices.tpu_topology import Topology, whole_mesh
 from refdist._core.seam.backend import Backend
 from refdist._core.seam.capabilities import LogicalDevices, capability
 
+_PROTOCOL = "grpc://"
+
 
 class TPUClusterResolver(ClusterResolver):
     """Stands for the TPU system of the backend in use, under whatever name it is asked for."""
@@ -47,11 +49,12 @@ class TPUClusterResolver(ClusterResolver):
         return resolver
 
     def cluster_spec(self) -> ClusterSpec:
-        """The hosts of the cores; none where the system is asked for as "local"."""
+        """The hosts of the cores, at the addresses they are asked for by; none for "local"."""
         if self._tpu == "local":
             return ClusterSpec({})
-        hosts = range(topology_of(current()).num_tasks)
-        return ClusterSpec({self.get_job_name(): [f"localhost:{8470 + host}" for host in hosts], **self._coordinator})
+        named = [one.removeprefix(_PROTOCOL) for one in self._tpu.split(",") if one.startswith(_PROTOCOL)]
+        hosts = named or [f"localhost:{8470 + host}" for host in range(topology_of(current()).num_tasks)]
+        return ClusterSpec({self.get_job_name(): hosts, **self._coordinator})
 
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
         return "" if self._tpu == "local" else super().master(task_type, task_id, rpc_layer)

@@ -2,11 +2,27 @@
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 _SPELLING = re.compile(
     r"/?(?:job:(?P<job>[A-Za-z_]\w*))?/?(?:replica:(?P<replica>\d+))?/?(?:task:(?P<task>\d+))?"
-    r"/?(?:device:)?(?P<kind>[A-Za-z]\w*?)(?::(?P<number>\d+))?/?"
+    r"/?(?:device:)?(?P<kind>[A-Za-z]\w*?)(?::(?P<number>\d+|\*))?/?"
 )
+_TASK = re.compile(r"/?(?:job:(?P<job>[A-Za-z_]\w*))?/?(?:replica:\d+)?/?(?:task:(?P<task>\d+))?/?")
+
+
+class PhysicalDevice(NamedTuple):
+    """A device of the machine."""
+
+    name: str
+    device_type: str
+
+
+class LogicalDevice(PhysicalDevice):
+    """A device as strategies name it."""
+
+
+DeviceName = str | LogicalDevice
 
 
 class Device(str):
@@ -33,7 +49,8 @@ class Device(str):
                 f"'/job:localhost/replica:0/task:0/device:GPU:0'. Use one of these spellings."
             )
         job, replica = found["job"] or "localhost", int(found["replica"] or 0)
-        task, kind, number = int(found["task"] or 0), found["kind"].upper(), int(found["number"] or 0)
+        number = 0 if found["number"] in (None, "*") else int(found["number"])
+        task, kind = int(found["task"] or 0), found["kind"].upper()
         self = super().__new__(cls, f"/job:{job}/replica:{replica}/task:{task}/device:{kind}:{number}")
         self.kind, self.number, self.job, self.task = kind, number, job, task
         return self
@@ -64,18 +81,49 @@ class Device(str):
         return f"{self.kind}:{self.number}"
 
 
-def resolve(name: str, available: Sequence[Device]) -> Device:
+def resolve(name: DeviceName, available: Sequence[Device]) -> Device:
     """Find a device by any of its spellings, or raise an error that lists the devices."""
     return resolve_all([name], available)[0]
 
 
-def resolve_all(names: Sequence[str], available: Sequence[Device]) -> tuple[Device, ...]:
+def resolve_all(names: Sequence[DeviceName], available: Sequence[Device]) -> tuple[Device, ...]:
     """Find several devices, each by any of its spellings."""
     there = frozenset(available)
     return tuple(_known(name, there, available) for name in names)
 
 
-def _known(name: str, there: frozenset[Device], available: Sequence[Device]) -> Device:
+def resolve_within(name: DeviceName, outer: Device | None, available: Sequence[Device]) -> Device | None:
+    """Find the device that a name means in the scope of another one: what the name leaves out is as it is there.
+
+    >>> ps = Device("/job:ps/task:1/device:CPU:0")
+    >>> resolve_within("/job:ps/task:1", None, [Device("CPU:0"), ps]) == ps
+    True
+    >>> resolve_within("/device:CPU:0", ps, [Device("CPU:0"), ps]) == ps
+    True
+    """
+    text = _text(name)
+    if not isinstance(text, str):
+        return resolve(text, available)  # raises
+    if not text.strip("/"):
+        return outer
+    task = _TASK.fullmatch(text)
+    if task is None and ("job:" in text or outer is None or outer.beside(available[0])):
+        return resolve(text, available)
+    if task is None:
+        own = Device(text).at(outer.job, outer.task) if outer is not None else Device(text)
+        return own if own in available else resolve(text, available)
+    start = outer or available[0]
+    same_job = task["job"] in (None, start.job)
+    number = int(task["task"]) if task["task"] else start.task if same_job else 0
+    return resolve(start.at(task["job"] or start.job, number), available)
+
+
+def _text(name: DeviceName) -> str:
+    return name.name if isinstance(name, PhysicalDevice) else name
+
+
+def _known(given: DeviceName, there: frozenset[Device], available: Sequence[Device]) -> Device:
+    name = _text(given)
     device = Device(name)
     if device not in there and "job:" not in name and available:
         device = device.at(available[0].job, available[0].task)  # a name without a job means a device of this task

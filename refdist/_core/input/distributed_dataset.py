@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from refdist._core.base.errors import OutOfRangeError
+from refdist._core.base.where import HERE
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.dataset_options import Options
 from refdist._core.input.position import End, Loop, Pass, State
@@ -41,6 +42,14 @@ class DistributedIterator(Loop):
     def element_spec(self) -> Any:
         """The spec of an element."""
         return self._source.element_spec
+
+    def _require_place(self) -> None:
+        frame = HERE.get().frame
+        if frame is not None and frame.replica is not None:
+            raise ValueError(
+                "next() of a distributed iterator was called in a replica; expected it outside, because one call gives all "
+                "replicas their parts. Write strategy.run(fn, args=(next(iterator),))."
+            )
 
     def get_next(self) -> Any:
         """Return the next element, or raise an OutOfRangeError at the end."""

@@ -52,6 +52,7 @@ class Loop:
         return self
 
     def __next__(self) -> Any:
+        self._require_place()
         leave_draft_for_data()
         elements, mark, in_place = self._at
         if not in_place:
@@ -66,6 +67,9 @@ class Loop:
         except BaseException:
             self._settle(mark)
             raise
+
+    def _require_place(self) -> None:
+        """Raise where the code that asks for an element cannot have one."""
 
     def state(self) -> State:
         """Return the position of the loop, as data that fit into JSON."""

@@ -19,7 +19,7 @@ from refdist._core.input.dataset import Dataset
 from refdist._core.input.dataset_options import Options
 from refdist._core.input.position import Pass
 from refdist._core.input.sharding import autosharded, cut_batch, global_batch_size
-from refdist._core.input.stage import Stage
+from refdist._core.input.stage import Iteration, Stage
 from refdist._core.input.transforms import DividedBatches
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec, batched, require_tensor, unbatched
 from refdist._core.replicas.values import PerReplica
@@ -43,21 +43,36 @@ class InputWorker:
 
 
 class Placer:
-    """Puts the pieces of a step on the replicas' devices."""
+    """Puts the pieces of a step on the replicas' devices.
 
-    def __init__(self, plan: "Plan", options: InputOptions | None) -> None:
+    Args:
+        from_function: whether a function makes the dataset; only then can there be one for each replica.
+    """
+
+    def __init__(self, plan: "Plan", options: InputOptions | None, *, from_function: bool = False) -> None:
         self.plan = plan
+        self.per_replica = False  # whether each replica has a pipeline of its own
         if options is not None and not isinstance(options, InputOptions):
             raise TypeError(
                 f"The options are {options!r}; expected a tf.distribute.InputOptions. A dataset takes its own options with "
                 f"with_options()."
             )
-        if options is not None and options.experimental_replication_mode is not InputReplicationMode.PER_WORKER:
-            raise NotImplementedError(
-                f"The options have {options.experimental_replication_mode}; expected InputReplicationMode.PER_WORKER, because "
-                f"there is one input pipeline for each worker. Tell the replicas apart in the replica function."
-            )
         fetch = options is None or options.experimental_fetch_to_device is not False
+        if options is not None:
+            self.per_replica = options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
+            if self.per_replica and not (from_function and plan.name == "mirrored"):
+                raise NotImplementedError(
+                    f"The options have {options.experimental_replication_mode}; expected InputReplicationMode.PER_WORKER, because "
+                    f"only distribute_datasets_from_function() of a MirroredStrategy has one pipeline for each replica. Use it, or "
+                    f"tell the replicas apart in the replica function."
+                )
+            if from_function and options.experimental_place_dataset_on_device:
+                if not self.per_replica or fetch:
+                    raise ValueError(
+                        f"The options are {options}; expected experimental_place_dataset_on_device only together with "
+                        f"InputReplicationMode.PER_REPLICA and experimental_fetch_to_device=False. Set these, or leave it out."
+                    )
+                fetch = True  # what is made on the device need not be fetched to it
         host = host_device(plan.backend)
         self._devices: tuple[Device, ...] = plan.devices if fetch else (host,) * len(plan.devices)
 
@@ -206,14 +221,7 @@ class PerReplicaBatches(StepSource):
 
     def __init__(self, dataset_fn: Callable[[InputContext], Any], placer: Placer, worker: InputWorker) -> None:
         given = InputContext(worker.pipelines, worker.index, worker.replicas)
-        with entered(device=host_device(placer.plan.backend)):
-            made = dataset_fn(given)
-        if not isinstance(made, Dataset):
-            raise TypeError(
-                f"dataset_fn returned a {type(made).__name__} for input pipeline {worker.index}; expected a tf.data.Dataset. "
-                f"Return the dataset itself."
-            )
-        self.stage, self._placer, self._worker = made.stage, placer, worker
+        self.stage, self._placer, self._worker = _made(dataset_fn, given, placer), placer, worker
         self.ahead = len(placer.plan.devices)
 
     @property
@@ -246,6 +254,76 @@ class PerReplicaBatches(StepSource):
             missing = local - len(batches)
             filled = [*batches, *[nest.map_structure(_empty_like, batches[0])] * missing]
             yield self._placer.place(filled), [*samples, *[range(before, before)] * missing]
+
+
+class OwnPipelines(StepSource):
+    """Calls a dataset function once for each replica, and gives each replica the batches of its own dataset."""
+
+    ahead = 1
+
+    def __init__(self, dataset_fn: Callable[[InputContext], Any], placer: Placer) -> None:
+        count = len(placer.plan.devices)
+        contexts = [InputContext(count, index, count) for index in range(count)]
+        self.stage, self._placer = Abreast(*[_made(dataset_fn, one, placer) for one in contexts]), placer
+
+    @property
+    def element_spec(self) -> Any:
+        specs = [stage.spec() for stage in self.stage.inputs]
+        if len(specs) == 1:
+            return specs[0]
+        open_specs = [batched(unbatched(spec), None) for spec in specs]
+        return nest.map_structure(lambda *leaves: PerReplicaSpec(*leaves), *open_specs)
+
+    def stages(self) -> list[str]:
+        return ["prefetch(1)"]
+
+    def any_worker_continues(self, continues: bool) -> bool:
+        return continues  # there is one worker
+
+    def steps(self, elements: Pass) -> Iterator[Step]:
+        seen = 0
+        for parts in elements:
+            ends = list(itertools.accumulate((_rows(part) for part in parts), initial=seen))
+            seen = ends[-1]
+            yield self._placer.place(parts), list(itertools.starmap(range, itertools.pairwise(ends)))
+
+
+class Abreast(Stage):
+    """Puts the elements of several datasets side by side, until all of them have ended; then those that have are empty."""
+
+    name = "PerReplicaDataset"
+
+    def spec(self) -> Any:
+        return tuple(stage.spec() for stage in self.inputs)
+
+    def each(self, iteration: Iteration) -> Iterator[Any]:
+        for parts in itertools.zip_longest(*(stage.elements(iteration) for stage in self.inputs), fillvalue=_ENDED):
+            there = next(part for part in parts if part is not _ENDED)
+            yield tuple(nest.map_structure(_empty_like, there) if part is _ENDED else part for part in parts)
+
+    def cardinality(self) -> int:
+        totals = [stage.cardinality() for stage in self.inputs]
+        return min(totals) if min(totals) < 0 else max(totals)
+
+
+_ENDED = object()
+
+
+def _made(dataset_fn: Callable[[InputContext], Any], given: InputContext, placer: Placer) -> Stage:
+    """The pipeline that a dataset function makes."""
+    with entered(device=host_device(placer.plan.backend)):
+        made = dataset_fn(given)
+    if not isinstance(made, Dataset):
+        raise TypeError(
+            f"dataset_fn returned a {type(made).__name__} for input pipeline {given.input_pipeline_id}; expected a "
+            f"tf.data.Dataset. Return the dataset itself."
+        )
+    return made.stage
+
+
+def _rows(element: Any) -> int:
+    first = nest.flatten(element)[0]
+    return len(first) if np.ndim(first) else 1
 
 
 def _tensor(put: Callable[[Any, Device], Any], leaf: Any, device: Device) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from refdist._core.base import convert
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.where import HERE, entered
-from refdist._core.devices.device import resolve
+from refdist._core.devices.device import DeviceName, resolve_within
 from refdist._core.replicas import context
 from refdist._core.strategies.cross_device_ops import require_numbers
 from refdist._core.strategies.logical_devices import stays
@@ -20,8 +20,10 @@ from refdist._core.variables.variable import Variable
 
 
 @contextlib.contextmanager
-def device(device_name: str | None) -> Generator[None]:
+def device(device_name: DeviceName | None) -> Generator[None]:
     """Put the tensors and variables made in a block on a device; None undoes an outer block.
+
+    What a name leaves out, such as the device in "/job:ps/task:1", is as in the outer block.
 
     >>> import refdist as tf
     >>> with tf.using("host", gpus=1), tf.device("/gpu:0"):
@@ -29,7 +31,7 @@ def device(device_name: str | None) -> Generator[None]:
     '/job:localhost/replica:0/task:0/device:GPU:0'
     """
     backend = context.backend()
-    chosen = None if device_name is None else resolve(device_name, backend.devices())
+    chosen = None if device_name is None else resolve_within(device_name, HERE.get().device, backend.devices())
     with entered(device=chosen), backend.on(chosen):
         yield
 

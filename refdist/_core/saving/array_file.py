@@ -25,11 +25,16 @@ _DTYPES = {
 }  # fmt: skip
 _RESERVED = "__metadata__"  # where the format keeps everything else
 _CHECKSUM = "crc32c of "  # the keys there: one checksum for each array
+_NOTE = "note on "  # and what was noted of some of them
 _ABANDONED_SECONDS = 24 * 60 * 60  # an unfinished file that is older than this has no writer any more
 
 
-def write_arrays(path: Path, arrays: Arrays) -> None:
-    """Write all arrays, or nothing: the file appears under its name once complete, and survives a power failure."""
+def write_arrays(path: Path, arrays: Arrays, notes: Mapping[str, str] | None = None) -> None:
+    """Write all arrays, or nothing: the file appears under its name once complete, and survives a power failure.
+
+    Args:
+        notes: a text about each of some of the arrays.
+    """
     arrays = {key: np.array(array, order="C") for key, array in arrays.items()}
     for key, array in arrays.items():
         if array.dtype not in [np.dtype(dtype) for dtype in _DTYPES.values()]:
@@ -43,7 +48,8 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
             f"variable. Nothing was written."
         )
     checksums = {f"{_CHECKSUM}{key}": _checksum(key, array) for key, array in arrays.items()}
-    data = safetensors.numpy.save(arrays, checksums or None)  # an empty dict makes a file that cannot be read
+    about = checksums | {f"{_NOTE}{key}": text for key, text in (notes or {}).items()}
+    data = safetensors.numpy.save(arrays, about or None)  # an empty dict makes a file that cannot be read
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path.parent)
     # No two writers share a name, so each publishes what it has written itself, and the last one wins.
@@ -76,7 +82,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
         arrays = {
             name: np.frombuffer(part["data"], _DTYPES[part["dtype"]]).reshape(part["shape"]) for name, part in parts
         }
-        checksums = _checksums(data)
+        checksums = _about(data, _CHECKSUM)
     except (safetensors.SafetensorError, KeyError, ValueError) as error:
         raise ValueError(
             f"The file {path} is damaged ({error}); expected one written by save(). Save it again."
@@ -90,17 +96,22 @@ def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     return arrays
 
 
+def read_notes(path: Path) -> dict[str, str]:
+    """Read what was noted of the arrays in a file that `read_arrays` can read."""
+    return _about(path.read_bytes(), _NOTE)
+
+
 def _checksum(name: str, array: np.ndarray[Any, Any]) -> str:
     """Return the CRC-32C of an array, together with its name, dtype and shape."""
     about = google_crc32c.value(f"{name} {array.dtype} {array.shape}".encode())
     return f"{google_crc32c.extend(about, array.tobytes()):08x}"
 
 
-def _checksums(data: bytes) -> dict[str, str]:
-    """Return the checksums in a well-formed file."""
+def _about(data: bytes, kind: str) -> dict[str, str]:
+    """Return the checksums or the notes in a well-formed file."""
     size = int.from_bytes(data[:8], "little")
     about: dict[str, str] = json.loads(data[8 : 8 + size]).get(_RESERVED) or {}
-    return {key.removeprefix(_CHECKSUM): value for key, value in about.items() if key.startswith(_CHECKSUM)}
+    return {key.removeprefix(kind): value for key, value in about.items() if key.startswith(kind)}
 
 
 def _remove_abandoned(folder: Path) -> None:

@@ -1,9 +1,14 @@
 """`tf.saved_model`: the variables of a module, saved and loaded without the module's own code."""
 
+import json
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
-from refdist._core.saving.array_file import read_arrays, write_arrays
+import numpy as np
+
+from refdist._core.base.enums import VariableAggregation, VariableSynchronization
+from refdist._core.saving.array_file import read_arrays, read_notes, write_arrays
 from refdist._core.saving.module import Module, Trackable, joined, named_variables, split
 from refdist._core.variables.variable import Variable
 
@@ -17,10 +22,11 @@ def save(obj: Trackable, export_dir: str) -> None:
             f"saved_model.save() got a {type(obj).__name__}; expected a tf.Module. Derive the class from it, or set the "
             f"variables as attributes of one."
         )
-    arrays = {path: variable.numpy() for path, variable in named_variables(obj)}
+    variables = dict(named_variables(obj))
+    arrays = {path: variable.numpy() for path, variable in variables.items()}
     for path in arrays:
         _require_loadable(path, arrays, "The module")
-    write_arrays(Path(export_dir) / _FILE, arrays)
+    write_arrays(Path(export_dir) / _FILE, arrays, {path: _note(variable) for path, variable in variables.items()})
 
 
 def load(export_dir: str) -> Module:
@@ -29,14 +35,38 @@ def load(export_dir: str) -> Module:
     arrays = read_arrays(file)
     for path in arrays:
         _require_loadable(path, arrays, f"The file {file}")
-    root = Module("loaded")
+    root, notes = Module("loaded"), read_notes(file)
     for path, array in arrays.items():
         *parents, name = split(path)
         owner = root
         for parent in parents:
             owner = vars(owner).setdefault(parent, Module(parent))
-        setattr(owner, name, Variable(array, name=name))
+        setattr(owner, name, _variable(array, name, notes.get(path)))
     return root
+
+
+def _note(variable: Any) -> str:
+    """What a loaded variable has to know beside its value."""
+    kind = {"synchronization": variable.synchronization.name, "aggregation": variable.aggregation.name}
+    return json.dumps({**kind, "trainable": variable.trainable})
+
+
+def _variable(array: np.ndarray[Any, Any], name: str, note: str | None) -> Any:
+    if note is None:  # older files have none
+        return Variable(array, name=name)
+    try:
+        known = json.loads(note)
+        trainable = bool(known["trainable"])
+        synchronization = VariableSynchronization[known["synchronization"]]
+        aggregation = VariableAggregation[known["aggregation"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"The file has {note[:200]!r} about the variable {name!r}; expected what saved_model.save() writes. Save it again."
+        ) from error
+    made = Variable(array, trainable, name=name, synchronization=synchronization, aggregation=aggregation)
+    if synchronization is VariableSynchronization.ON_READ:
+        made.assign(array)  # what was saved is what the copies make together
+    return made
 
 
 def _require_loadable(path: str, paths: Collection[str], what: str) -> None:

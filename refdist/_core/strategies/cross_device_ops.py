@@ -1,7 +1,7 @@
 """Which algorithm combines the values of several devices, and where the result goes."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.devices.device import Device, resolve
 from refdist._core.devices.tensor import dtype_name, mean_dtype
 from refdist._core.replicas import context
-from refdist._core.replicas.values import DistributedValues, Mirrored
+from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.seam.capabilities import Timed, capability
 from refdist._core.variables.tensors import as_tensor
@@ -25,19 +25,20 @@ class CrossDeviceOps:
     algorithm = "reduce_broadcast"
 
     def reduce(self, reduce_op: ReduceOp | str, per_replica_value: Any, destinations: Any, options: Any = None) -> Any:
-        """Combine a per-replica value into one, on one destination or mirrored on several."""
+        """Combine a per-replica value into one, on one destination or mirrored on several; a plain value is its own sum."""
         op = reduce_op if type(reduce_op) is ReduceOp else ReduceOp.of(reduce_op)
-        if not isinstance(per_replica_value, DistributedValues):
-            _refuse_plain(op, per_replica_value)
+        if not isinstance(per_replica_value, DistributedValues) or per_replica_value.is_variable:
+            per_replica_value = _tensors_of(per_replica_value)
         return self.reduce_implementation(op, per_replica_value, destinations, options)
 
     def batch_reduce(self, reduce_op: ReduceOp | str, value_destination_pairs: Pairs, options: Any = None) -> list[Any]:
         """Combine several per-replica values, each with its own destinations."""
         op = ReduceOp.of(reduce_op)
-        for value, _ in value_destination_pairs:
-            if not isinstance(value, DistributedValues):
-                _refuse_plain(op, value)
-        return list(self.batch_reduce_implementation(op, value_destination_pairs, options))
+        pairs = [
+            (value if isinstance(value, DistributedValues) and not value.is_variable else _tensors_of(value), to)
+            for value, to in value_destination_pairs
+        ]
+        return list(self.batch_reduce_implementation(op, pairs, options))
 
     def broadcast(self, tensor: Any, destinations: Any) -> Any:
         """Bring one tensor to one destination, or mirror it on several."""
@@ -189,11 +190,18 @@ def divided(tensor: Any, count: int) -> Any:
     return quotient if whole else quotient.astype(dtype)
 
 
-def _refuse_plain(op: ReduceOp, value: Any) -> Never:
-    raise ValueError(
-        f"A plain value ({value!r}) was to be reduced with {op.name}; expected a per-replica value, with one component "
-        f"for each replica. Return it from run, or make it with experimental_distribute_values_from_function."
-    )
+def _tensors_of(value: Any) -> PerReplica:
+    """The tensors of the copies of a variable; or a single component, which is what TensorFlow takes a plain value for."""
+    backend = context.backend()
+    if isinstance(value, DistributedValues):
+        return PerReplica([copy.stored for copy in value.values])
+    try:
+        return PerReplica([as_tensor(backend, value, None)])
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"A {type(value).__name__} ({value!r}) was to be reduced; expected a per-replica value, a variable or a tensor. "
+            f"Return it from run, or make it with experimental_distribute_values_from_function."
+        ) from error
 
 
 def require_numbers(dtype: Any) -> None:

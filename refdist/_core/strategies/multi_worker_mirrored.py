@@ -18,9 +18,7 @@ def multi_worker_plan(resolver: ClusterResolver | None) -> Plan:
     """A replica, and a copy of every variable, on each device of each worker; this plan covers one of the workers."""
     chosen = resolver or TFConfigClusterResolver()
     spec = chosen.cluster_spec()
-    peers = [
-        f"{job}:{index}" for job in ("chief", "worker") if job in spec.jobs for index in range(spec.num_tasks(job))
-    ]
+    peers = [f"{job}:{index}" for job in ("chief", "worker") if job in spec.jobs for index in spec.task_indices(job)]
     backend, job, task = current(), chosen.task_type or "worker", chosen.task_id or 0
     if peers and f"{job}:{task}" not in peers:
         raise ValueError(
@@ -29,7 +27,7 @@ def multi_worker_plan(resolver: ClusterResolver | None) -> Plan:
         )
     if spec and host_device(backend).job != job:
         backend = required(backend, Clustered, "A task of a cluster").for_task(job, task, 1)
-    devices = chosen_devices(None, backend)
+    devices = chosen_devices(_names(chosen), backend)
     return Plan(
         "multi_worker_mirrored",
         backend,
@@ -42,6 +40,15 @@ def multi_worker_plan(resolver: ClusterResolver | None) -> Plan:
         scope_device=host_device(backend),
         resolver=chosen,
     )
+
+
+def _names(resolver: ClusterResolver) -> list[str] | None:
+    """The devices of each worker, by what the resolver says of accelerators; None where it only reads TF_CONFIG."""
+    if isinstance(resolver, TFConfigClusterResolver):
+        return None
+    counts = resolver.num_accelerators()
+    kind = next((kind for kind in ("GPU", "TPU") if counts.get(kind)), "CPU")
+    return [f"{kind}:{index}" for index in range(counts.get(kind) or 1)]
 
 
 class MultiWorkerMirroredStrategy(Strategy):

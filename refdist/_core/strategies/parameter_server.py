@@ -32,22 +32,23 @@ def parameter_server_plan(resolver: ClusterResolver, *, own: bool = False) -> Pl
             f"ParameterServerStrategy() got a cluster with {counts or 'no tasks'}; expected at least one ps and one worker, at "
             f"most one chief, and no other job but evaluator. Correct the cluster of the resolver."
         )
-    homes = tuple(Device(f"/job:ps/task:{index}/device:CPU:0") for index in range(counts["ps"]))
+    homes = tuple(Device(f"/job:ps/task:{index}/device:CPU:0") for index in spec.task_indices("ps"))
     workers = worker_devices(resolver)
     required(backend, Clustered, "ParameterServerStrategy").connect([*homes, *workers])
     device = host_device(backend)
     if own and resolver.task_type == "worker":
         spec.task_address("worker", resolver.task_id or 0)  # raises where there is no such task
-        device = workers[resolver.task_id or 0]
+        device = workers[spec.task_indices("worker").index(resolver.task_id or 0)]
     return Plan(
         "parameter_server", backend, (device,), homes, Placement.CENTRAL, ReductionToOneDevice(), resolver=resolver
     )
 
 
 def worker_devices(resolver: ClusterResolver) -> list[Device]:
-    """The device on which each worker computes: its first GPU, if machines have any."""
-    kind = "GPU" if resolver.num_accelerators().get("GPU") else "CPU"
-    workers = range(resolver.cluster_spec().num_tasks("worker"))
+    """The device on which each worker computes: its first GPU where machines have any."""
+    devices = current().devices()
+    kind = "GPU" if any(device.kind == "GPU" and device.beside(devices[0]) for device in devices) else "CPU"
+    workers = resolver.cluster_spec().task_indices("worker")
     return [Device(f"/job:worker/task:{index}/device:{kind}:0") for index in workers]
 
 

@@ -15,7 +15,7 @@ from refdist._core.base.where import HERE, Frame, Where, where_of
 from refdist._core.clusters.workers import workers_run_together
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import DistributedDataset, stage_of
-from refdist._core.input.replica_batches import GlobalBatches, InputWorker, PerReplicaBatches, Placer
+from refdist._core.input.replica_batches import GlobalBatches, InputWorker, OwnPipelines, PerReplicaBatches, Placer
 from refdist._core.replicas import context
 from refdist._core.replicas.graph import Symbol, deferred
 from refdist._core.replicas.values import DistributedValues, PerReplica
@@ -105,11 +105,15 @@ class StrategyBase:
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
     ) -> DistributedDataset:
-        """Call a function once for each worker, and give each replica a whole batch of its dataset in each step."""
+        """Call a function once for each worker, and give each replica a whole batch of its dataset in each step.
+
+        With `InputReplicationMode.PER_REPLICA` it is called once for each replica of a MirroredStrategy.
+        """
         require_callable(dataset_fn, "distribute_datasets_from_function()")
-        return DistributedDataset(
-            PerReplicaBatches(dataset_fn, Placer(self._extended.plan, options), self._input_worker())
-        )
+        placer = Placer(self._extended.plan, options, from_function=True)
+        if placer.per_replica:
+            return DistributedDataset(OwnPipelines(dataset_fn, placer))
+        return DistributedDataset(PerReplicaBatches(dataset_fn, placer, self._input_worker()))
 
     def experimental_distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None

@@ -10,6 +10,7 @@ from refdist._core.base.options import InputContext
 from refdist._core.base.where import HERE
 from refdist._core.clusters.resolvers import ClusterResolver, TFConfigClusterResolver
 from refdist._core.clusters.tpu_system import TPUClusterResolver
+from refdist._core.devices.device import DeviceName
 from refdist._core.devices.tpu_topology import DeviceAssignment
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import DistributedDataset, stage_of
@@ -103,21 +104,25 @@ class StrategyV1(StrategyBase):
 class OneDeviceStrategyV1(StrategyV1):
     """Run on a single device, to try a program before it is distributed."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: DeviceName) -> None:
         super().__init__(EagerExtended(one_device_plan(device)))
 
 
 class MirroredStrategyV1(StrategyV1):
     """Train in step on the devices of one machine."""
 
-    def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: CrossDeviceOps | None = None) -> None:
+    def __init__(
+        self, devices: Sequence[DeviceName] | None = None, cross_device_ops: CrossDeviceOps | None = None
+    ) -> None:
         super().__init__(EagerExtended(mirrored_plan(devices, cross_device_ops)))
 
 
 class CentralStorageStrategyV1(StrategyV1):
     """Compute on several devices, with all variables on one."""
 
-    def __init__(self, compute_devices: Sequence[str] | None = None, parameter_device: str | None = None) -> None:
+    def __init__(
+        self, compute_devices: Sequence[DeviceName] | None = None, parameter_device: DeviceName | None = None
+    ) -> None:
         super().__init__(EagerExtended(central_storage_plan(compute_devices, parameter_device)))
 
 

@@ -47,15 +47,22 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
     # The first replica to get here makes the variable; the others get the same one, by the place and turn of the call.
     # No meeting is needed, so a guard such as `if not made:` works as in ordinary code.
     creations = HERE.get().creations
-    assert creations is not None  # a run of replicas always has one
-    place = (call_site(), kwargs.get("name"))
+    assert creations is not None  # in replicas of a run there is one
+    place, name = call_site(), kwargs.get("name")
     mine = (place, id(replica))
     turn = creations.get(mine, 0)
     made = creations.setdefault(place, [])
     if turn == len(made):
-        made.append(_make(strategy, following, kwargs))
+        made.append((name, _make(strategy, following, kwargs)))
+    first_name, variable = made[turn]
+    if name != first_name:
+        raise RuntimeError(
+            f"Replica {replica.replica_id_in_sync_group} made the variable {name!r} where another replica made {first_name!r}; "
+            f"expected one name, because a variable of all replicas is made by each of them. Make the name independent of the "
+            f"replica, or make the variable outside of run()."
+        )
     creations[mine] = turn + 1  # only now, so that a failed attempt can be repeated
-    return made[turn]
+    return variable
 
 
 def _make(strategy: "StrategyBase", following: Callable[..., Any], kwargs: dict[str, Any]) -> Any:

@@ -101,7 +101,9 @@ class Variable(Readable, metaclass=_Creation):
                 f"to be equal. Leave out shape, or give it the value's."
             )
         self._name = name or "Variable"
-        self._trainable = trainable is not False and synchronization is not VariableSynchronization.ON_READ
+        self._trainable = (
+            synchronization is not VariableSynchronization.ON_READ if trainable is None else bool(trainable)
+        )
         self._synchronization, self._aggregation = synchronization, aggregation
         self._strategy: StrategyBase | None = None
         self._container: Variable | None = None
@@ -154,16 +156,19 @@ class Variable(Readable, metaclass=_Creation):
         return self.backend.get(self.read_value())[()]
 
     def assign(self, value: Any, use_locking: Any = None, name: Any = None, read_value: bool = True) -> Any:
-        """Replace the value."""
-        return self.write("assign", replace, value)
+        """Replace the value; with read_value=False nothing is returned."""
+        written = self.write("assign", replace, value)
+        return written if read_value else None
 
     def assign_add(self, delta: Any, use_locking: Any = None, name: Any = None, read_value: bool = True) -> Any:
         """Add to the value."""
-        return self.write("assign_add", operator.add, delta)
+        written = self.write("assign_add", operator.add, delta)
+        return written if read_value else None
 
     def assign_sub(self, delta: Any, use_locking: Any = None, name: Any = None, read_value: bool = True) -> Any:
         """Subtract from the value."""
-        return self.write("assign_sub", operator.sub, delta)
+        written = self.write("assign_sub", operator.sub, delta)
+        return written if read_value else None
 
     def write(self, verb: str, operation: Operation, value: Any) -> Any:
         """Replace the value with the result of an operation on it and an operand."""

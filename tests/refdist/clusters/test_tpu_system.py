@@ -19,6 +19,18 @@ def test_a_resolver_stands_for_the_hosts_of_the_backend_in_use():
         assert {"TPU": 2} == resolver.num_accelerators()
 
 
+def test_a_resolver_has_the_addresses_it_is_asked_for_by():
+    resolver, pod = Resolver("grpc://1.2.3.4:8470"), Resolver("grpc://a:1,grpc://b:1")
+
+    assert ({"worker": ["1.2.3.4:8470"]}, "grpc://1.2.3.4:8470") == (
+        resolver.cluster_spec().as_dict(),
+        resolver.master(),
+    )
+    assert ("grpc://a:1", "grpc://b:1") == (pod.get_master(), pod.master("worker", 1))
+    with pytest.raises(ValueError, match="expected 0 to 0"):
+        resolver.master("worker", 1)
+
+
 def test_the_local_system_has_no_cluster():
     assert not Resolver("local").cluster_spec()
     assert "" == Resolver("local").master()

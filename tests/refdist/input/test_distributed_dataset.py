@@ -12,6 +12,7 @@ from refdist._core.clusters.workers import run_workers
 from refdist._core.input.distributed_dataset import DistributedDataset, stages_of
 from refdist._core.input.replica_batches import GlobalBatches, InputWorker, Placer
 from refdist._core.input.sharding import cut_batch
+from refdist._core.replicas.specs import PerReplicaSpec
 from refdist._core.strategies.plan import Plan
 
 Dataset = tf.data.Dataset
@@ -219,9 +220,107 @@ def test_pieces_stay_on_the_host_when_asked_to():
 def test_options_that_are_none_or_cannot_be_are_refused():
     with pytest.raises(TypeError, match="with_options"):
         mirrored(2).experimental_distribute_dataset(Dataset.range(4).batch(2), tf.data.Options())
-    each = tf.distribute.InputOptions(experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA)
     with pytest.raises(NotImplementedError, match="PER_WORKER"):
-        mirrored(2).distribute_datasets_from_function(lambda given: Dataset.range(4).batch(2), each)
+        mirrored(2).experimental_distribute_dataset(Dataset.range(4).batch(2), input_options(EACH))
+
+
+EACH, WORKER = tf.distribute.InputReplicationMode.PER_REPLICA, tf.distribute.InputReplicationMode.PER_WORKER
+
+
+def input_options(mode, fetch=None, place=False):
+    return tf.distribute.InputOptions(
+        experimental_replication_mode=mode,
+        experimental_fetch_to_device=fetch,
+        experimental_place_dataset_on_device=place,
+    )
+
+
+@pytest.mark.parametrize(("fetch", "place"), [(None, False), (True, False), (False, False), (False, True)])
+def test_a_dataset_function_is_called_for_each_replica_if_that_is_asked_for(any_backend, names, fetch, place):
+    strategy = tf.distribute.MirroredStrategy(names[:2])
+    calls = []
+
+    def make(given):
+        calls.append(given)
+        return Dataset.range(100 * given.input_pipeline_id, 100 * given.input_pipeline_id + 4).batch(2)
+
+    made = strategy.distribute_datasets_from_function(make, input_options(EACH, fetch, place))
+    elements = list(made)
+
+    assert [tf.distribute.InputContext(2, index, 2) for index in range(2)] == calls
+    assert [[[0, 1], [100, 101]], [[2, 3], [102, 103]]] == [parts(strategy, element) for element in elements]
+    on_host = fetch is False and not place
+    assert (["CPU:0"] * 2 if on_host else names[:2]) == [tf.device_name(part)[-5:] for part in elements[0].values]
+    spec = tf.TensorSpec((None,), tf.int64)
+    assert repr(PerReplicaSpec(spec, spec)) == repr(made.element_spec)
+
+
+def test_a_replica_whose_own_dataset_has_ended_gets_empty_batches():
+    strategy = mirrored(2)
+    made = strategy.distribute_datasets_from_function(
+        lambda given: Dataset.range(3 + 2 * given.input_pipeline_id).batch(2), input_options(EACH)
+    )
+
+    assert [[[0, 1], [0, 1]], [[2], [2, 3]], [[], [4]]] == [parts(strategy, element) for element in made]
+
+
+def test_own_datasets_are_resumed_where_they_were():
+    strategy = mirrored(2)
+
+    def loop():
+        return iter(
+            strategy.distribute_datasets_from_function(
+                lambda given: Dataset.range(6).shuffle(6, seed=given.input_pipeline_id).batch(1), input_options(EACH)
+            )
+        )
+
+    first, second = loop(), loop()
+    for _ in range(2):
+        next(first)
+    second.restore(first.state())
+
+    assert [parts(strategy, element) for element in first] == [parts(strategy, element) for element in second]
+
+
+@pytest.mark.parametrize("make", ["one", "central", "workers"])
+def test_only_a_mirrored_strategy_has_a_dataset_for_each_replica(make):
+    with tf.using("host", gpus=2):
+        strategy = {
+            "one": lambda: tf.distribute.OneDeviceStrategy("GPU:0"),
+            "central": tf.distribute.experimental.CentralStorageStrategy,
+            "workers": tf.distribute.MultiWorkerMirroredStrategy,
+        }[make]()
+        with pytest.raises(NotImplementedError, match="of a MirroredStrategy"):
+            strategy.distribute_datasets_from_function(lambda given: Dataset.range(4).batch(2), input_options(EACH))
+
+
+@pytest.mark.parametrize(
+    "chosen", [input_options(WORKER, None, True), input_options(WORKER, False, True), input_options(EACH, None, True)]
+)
+def test_a_dataset_is_on_a_device_only_if_it_is_for_that_replica(chosen):
+    with pytest.raises(ValueError, match="experimental_fetch_to_device=False"):
+        mirrored(2).distribute_datasets_from_function(lambda given: Dataset.range(4).batch(2), chosen)
+
+
+@pytest.mark.parametrize("take", [next, lambda it: it.get_next(), lambda it: it.get_next_as_optional()])
+@pytest.mark.parametrize("staged", [False, True])
+def test_a_replica_does_not_take_the_next_element(take, staged):
+    strategy = mirrored(2)
+    iterator = iter(strategy.experimental_distribute_dataset(Dataset.range(4).batch(2)))
+
+    def run():
+        return strategy.run(lambda: take(iterator))
+
+    with pytest.raises(ValueError, match=r"args=\(next\(iterator\),\)"):
+        (tf.function(run) if staged else run)()
+    assert [[0], [1]] == parts(strategy, next(iterator)), "nothing is lost"
+
+
+def test_an_iterator_that_is_given_to_replicas_is_not_for_them_either():
+    strategy = mirrored(2)
+    iterator = iter(strategy.experimental_distribute_dataset(Dataset.range(4).batch(2)))
+    with pytest.warns(UserWarning, match="DistributedIterator"), pytest.raises(ValueError, match="expected it outside"):
+        strategy.run(lambda it: next(it), args=(iterator,))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 import refdist as tf
 from refdist._core.clusters.workers import run_workers
-from refdist._core.input import sources, transforms, windows
+from refdist._core.input import replica_batches, sources, transforms, windows
 from refdist._core.input.stage import Stage
 
 Dataset = tf.data.Dataset
@@ -115,8 +115,8 @@ def test_the_table_above_has_every_stage(files):
 
     seen = {type(stage) for make in STAGES.values() for stage in make(files).stage.walk()}
     # A loader has no pipeline of ours around it; what it delivers is counted as a generator's elements are. What a window holds
-    # is an element, and no stage of the pipeline. What is divided among workers is tested with them.
-    assert {Stage, sources.Loader, transforms.DividedBatches, windows.InMemoryElements} == {
+    # is an element, and no stage of the pipeline. What is divided among workers, or stands abreast for replicas, is tested there.
+    assert {Stage, sources.Loader, transforms.DividedBatches, replica_batches.Abreast, windows.InMemoryElements} == {
         kind for kind in stages(Stage) if kind.__module__.startswith("refdist")
     } - seen
 

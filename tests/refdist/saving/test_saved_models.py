@@ -44,3 +44,40 @@ def test_keys_and_indices_are_names_too(tmp_path):
 
     assert [1.0, 3.0, 2.0] == [variable.numpy() for variable in loaded.variables]
     assert 2.0 == getattr(getattr(loaded.parts, "1"), "a/b").numpy()
+
+
+ON_READ, SUM, MEAN = tf.VariableSynchronization.ON_READ, tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN
+
+
+def test_a_loaded_variable_is_of_the_kind_that_was_saved(tmp_path, any_backend, names):
+    strategy = tf.distribute.MirroredStrategy(names[:2])
+    module = tf.Module()
+    with strategy.scope():
+        module.total = tf.Variable(2.0, synchronization=ON_READ, aggregation=SUM)
+        module.mean = tf.Variable(1.0, synchronization=ON_READ, aggregation=MEAN, trainable=True)
+        module.step = tf.Variable(4.0, aggregation=MEAN, trainable=False)
+    strategy.run(lambda: module.total.assign_add(3.0))
+    tf.saved_model.save(module, str(tmp_path))
+    with strategy.scope():
+        loaded = tf.saved_model.load(str(tmp_path))
+    alone = tf.saved_model.load(str(tmp_path))
+
+    for name in ("total", "mean", "step"):
+        old = getattr(module, name)
+        for new in (getattr(loaded, name), getattr(alone, name)):
+            assert (old.synchronization, old.aggregation, old.trainable, old.numpy()) == (
+                new.synchronization,
+                new.aggregation,
+                new.trainable,
+                new.numpy(),
+            )
+    assert [5.0, 5.0] == [float(copy) for copy in strategy.experimental_local_results(loaded.total)]
+
+
+@pytest.mark.parametrize(
+    "note", ["{", "[]", '{"synchronization": "ON_READ"}', '{"trainable": 1, "synchronization": 3}']
+)
+def test_a_note_that_is_none_is_refused(tmp_path, note):
+    write_arrays(tmp_path / "variables.safetensors", {"good": np.ones(2)}, {"good": note})
+    with pytest.raises(ValueError, match="expected what saved_model"):
+        tf.saved_model.load(str(tmp_path))

@@ -389,3 +389,58 @@ def test_a_program_can_be_read(strategy):
     loop = tf.function(list)
     with pytest.raises(ValueError, match="runs in Python"):
         loop.experimental_get_compiler_ir(tf.data.Dataset.range(2))
+
+
+@pytest.fixture
+def eagerly():
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+class TestEagerly:
+    """`tf.config.run_functions_eagerly(True)`."""
+
+    def test_a_body_is_called_each_time(self, any_backend):
+        calls = []
+        called = tf.function(lambda x: calls.append(type(x)) or x + 1.0)
+        called(tf.constant(1.0)), called(tf.constant(1.0))
+        before = len(calls)
+        tf.config.run_functions_eagerly(True)
+        try:
+            assert tf.config.functions_run_eagerly()
+            answers = [float(called(tf.constant(number))) for number in (1.0, 2.0)]
+        finally:
+            tf.config.run_functions_eagerly(False)
+
+        assert [2.0, 3.0] == answers
+        assert [type(tf.constant(1.0))] * 2 == calls[before:], "with tensors, not with what stands for them"
+        assert not tf.config.functions_run_eagerly()
+        called(tf.constant(1.0))
+        assert before + 2 == len(calls), "the program of before is used again"
+
+    @pytest.mark.parametrize("inner", [False, True])
+    def test_so_is_what_it_runs_in_replicas(self, any_backend, names, eagerly, inner):
+        strategy = tf.distribute.MirroredStrategy(names[:2])
+        calls = []
+        with strategy.scope():
+            total = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+
+        def body(x):
+            calls.append(float(x))
+            total.assign_add(x)
+
+        step = tf.function(body) if inner else body
+        run = (
+            (lambda x: strategy.run(step, args=(x,))) if inner else tf.function(lambda x: strategy.run(step, args=(x,)))
+        )
+        for number in (1.0, 2.0):
+            run(tf.constant(number))
+
+        assert ([1.0, 1.0, 2.0, 2.0], 6.0) == (calls, float(total))
+
+    def test_python_values_stay_what_they_are_whatever_the_signature(self, eagerly):
+        called = tf.function(lambda x: x, input_signature=[tf.TensorSpec((), tf.float32)])
+
+        assert isinstance(called(1.5), float)
+        assert (2,) == tuple(called(tf.constant([1.0, 2.0])).shape)

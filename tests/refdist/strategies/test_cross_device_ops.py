@@ -11,6 +11,13 @@ from tests.generators import alike
 
 ctx = tf.distribute.get_replica_context
 SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
+OPS = [
+    tf.distribute.ReductionToOneDevice(),
+    tf.distribute.ReductionToOneDevice("CPU:0"),
+    tf.distribute.ReductionToOneDevice(accumulation_fn=sum),
+    tf.distribute.NcclAllReduce(),
+    tf.distribute.HierarchicalCopyAllReduce(),
+]
 
 
 def replica_id():
@@ -284,11 +291,43 @@ class TestDirectly:
         assert [(2.0, "GPU:5"), (2.0, "CPU:0")] == [(float(one), one.device[-5:]) for one in answers]
 
     @pytest.mark.parametrize("reduce", ["reduce", "batch_reduce"])
-    def test_a_plain_value_is_refused(self, reduce):
+    def test_what_cannot_be_a_tensor_is_refused(self, reduce):
         strategy, ops = host(2), tf.distribute.ReductionToOneDevice()
-        args = (tf.constant(1.0), "CPU:0") if reduce == "reduce" else ([(tf.constant(1.0), "CPU:0")],)
-        with strategy.scope(), pytest.raises(ValueError, match=r"plain value[\s\S]*expected a per-replica value"):
+        args = (object(), "CPU:0") if reduce == "reduce" else ([(object(), "CPU:0")],)
+        with strategy.scope(), pytest.raises(ValueError, match=r"object[\s\S]*expected a per-replica value"):
             getattr(ops, reduce)("sum", *args)
+
+    @pytest.mark.parametrize("op", [SUM, MEAN])
+    @pytest.mark.parametrize("make", [tf.constant, tf.Variable, float])
+    @pytest.mark.parametrize("ops", OPS, ids=range(len(OPS)))
+    def test_a_plain_value_is_its_own_sum_and_mean(self, any_backend, names, ops, make, op):
+        strategy = tf.distribute.MirroredStrategy(names[:2], cross_device_ops=ops)
+        with strategy.scope():
+            mirrored = tf.Variable(1.0)
+        value = make(3.0)
+        with strategy.scope():
+            one, several = ops.reduce(op, value, names[1]), ops.reduce(op, value, mirrored)
+            batched = ops.batch_reduce(op, [(value, names[1])])
+
+        assert [3.0, 3.0] == [float(one), float(batched[0])]
+        assert names[1] == tf.device_name(one)[-5:]
+        assert [3.0, 3.0] == numbers(strategy, several)
+
+    @pytest.mark.parametrize(("op", "expected"), [(SUM, 6.0), (MEAN, 3.0)])
+    @pytest.mark.parametrize("shape", [(), (2,)])
+    @pytest.mark.parametrize("ops", OPS, ids=range(len(OPS)))
+    @pytest.mark.parametrize("synchronization", ["ON_WRITE", "ON_READ"])
+    def test_the_copies_of_a_variable_are_combined(self, any_backend, names, ops, shape, op, expected, synchronization):
+        strategy = tf.distribute.MirroredStrategy(names[:2], cross_device_ops=ops)
+        with strategy.scope():
+            kind = tf.VariableSynchronization[synchronization]
+            variable = tf.Variable(
+                np.full(shape, 3, "f"), synchronization=kind, aggregation=tf.VariableAggregation.MEAN
+            )
+            answers = ops.reduce(op, variable, variable), ops.batch_reduce(op, [(variable, names[0])])[0]
+
+        assert [np.full(shape, expected).tolist()] * 2 == numbers(strategy, answers[0])
+        assert np.full(shape, expected).tolist() == np.asarray(answers[1]).tolist()
 
     @pytest.mark.parametrize("reduce", ["reduce", "batch_reduce"])
     def test_an_operator_that_is_none_is_refused(self, reduce):

@@ -187,7 +187,7 @@ def test_other_strategies_do_not_take_the_devices_of_workers():
         make(workers=3)
 
         assert 2 == tf.distribute.MirroredStrategy().num_replicas_in_sync
-        assert {"GPU": 2} == resolver(worker=1).num_accelerators()
+        assert {"GPU": 2} == tf.distribute.cluster_resolver.TFConfigClusterResolver().num_accelerators()
         assert 2 == len(tf.config.list_physical_devices("GPU"))
 
 

@@ -114,3 +114,18 @@ def test_the_default_strategy_runs_and_reduces_in_place():
     assert value is default.reduce("SUM", value, axis=None)
     assert 2.0 == default.reduce("MEAN", value, axis=0)
     assert [1, 2] == default.reduce("SUM", [1, 2], axis=None)
+
+
+@pytest.mark.parametrize("make", [tf.distribute.MirroredStrategy, tf.compat.v1.distribute.MirroredStrategy])
+def test_a_mirrored_strategy_that_leaves_cpus_idle_says_so(make):
+    with tf.using("host", cpus=6):
+        with pytest.warns(UserWarning, match=r"other 5 CPUs idle.*\"CPU:0\", .*\"CPU:3\", \.\.\.") as told:
+            assert 1 == make().num_replicas_in_sync
+
+        assert [__file__] == [one.filename for one in told]
+
+
+@pytest.mark.parametrize(("counts", "devices"), [({"cpus": 2}, ["CPU:1"]), ({"cpus": 2, "gpus": 1}, None), ({}, None)])
+def test_a_mirrored_strategy_that_has_what_was_asked_for_says_nothing(counts, devices):
+    with tf.using("host", **counts):
+        assert 1 == tf.distribute.MirroredStrategy(devices).num_replicas_in_sync

@@ -164,15 +164,13 @@ class TestInReplicas:
 
         assert [("one:0", 1.0), ("other:0", 2.0)] == [(v.name, float(v.numpy())) for v in (one, other)]
 
-    def test_names_say_which_is_which_where_replicas_make_them_in_another_order(self, strategy):
+    def test_names_in_another_order_are_refused(self, strategy):
         def body():
             order = ["one", "other"] if replica_id() else ["other", "one"]
-            made = {name: tf.Variable(float(len(name)), name=name) for name in order}
-            return made["one"], made["other"]
+            return [tf.Variable(float(len(name)), name=name) for name in order]
 
-        one, other = strategy.run(body)
-
-        assert [("one:0", 3.0), ("other:0", 5.0)] == [(v.name, float(v.numpy())) for v in (one, other)]
+        with pytest.raises(RuntimeError, match="made the variable 'one' where another replica made 'other'"):
+            strategy.run(body)
 
     def test_a_merge_function_makes_one_for_all(self, strategy):
         made = strategy.run(lambda: ctx().merge_call(lambda _: tf.Variable(4.0)))
@@ -304,3 +302,41 @@ class TestWorkers:
     def test_values_of_different_shape_are_refused_with_the_shapes(self):
         with pytest.raises(ValueError, match=r"'w' with initial values of shapes \(1,\), \(2,\); expected one shape"):
             self.together(lambda strategy, index: make(strategy, [1.0] * (index + 1), name="w"))
+
+
+@pytest.mark.parametrize("staged", [False, True])
+@pytest.mark.parametrize("names_made", [("a", "b"), ("a", None), (None, "a")])
+def test_replicas_that_name_one_variable_differently_are_told(names_made, staged):
+    strategy = host(2)
+
+    def run():
+        return strategy.run(lambda: tf.Variable(1.0, name=names_made[int(replica_id())]).read_value())
+
+    with pytest.raises(RuntimeError, match="expected one name"):
+        (tf.function(run) if staged else run)()
+
+
+def test_workers_that_name_one_variable_differently_are_told():
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        strategy.run(lambda: tf.Variable(1.0, name=f"v{replica_id()}"))
+
+    with tf.using("host", gpus=2), pytest.raises(RuntimeError):
+        run_workers(program, 2)
+
+
+def test_names_may_differ_from_turn_to_turn():
+    strategy = host(2)
+    made = strategy.run(lambda: [tf.Variable(1.0, name=f"v{turn}") for turn in range(3)])
+
+    assert ["v0:0", "v1:0", "v2:0"] == [one.name for one in made]
+
+
+@pytest.mark.parametrize("trainable", [None, True, False])
+@pytest.mark.parametrize("scoped", [False, True])
+def test_a_variable_that_is_read_together_is_trainable_if_that_is_said(scoped, trainable):
+    scope = host(2).scope() if scoped else tf.distribute.get_strategy().scope()
+    with scope:
+        variable = tf.Variable(1.0, trainable, synchronization=ON_READ, aggregation=SUM)
+
+    assert bool(trainable) is variable.trainable

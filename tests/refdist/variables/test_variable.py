@@ -431,3 +431,43 @@ def test_a_plain_variable_is_written_after_a_program_has_written_it(any_backend)
     variable.assign_add(1.0)
 
     assert 6.0 == variable.numpy()
+
+
+@pytest.mark.parametrize("verb", ["assign", "assign_add", "assign_sub"])
+@pytest.mark.parametrize("synchronization", ["ON_WRITE", "ON_READ"])
+def test_nothing_is_returned_where_nothing_is_to_be_read(verb, synchronization):
+    with tf.using("host", gpus=2):
+        strategy = tf.distribute.MirroredStrategy()
+        with strategy.scope():
+            kind = tf.VariableSynchronization[synchronization]
+            made = tf.Variable(1.0, synchronization=kind, aggregation=tf.VariableAggregation.MEAN)
+        plain = tf.Variable(1.0)
+
+        assert getattr(plain, verb)(1.0, read_value=False) is None
+        assert getattr(made, verb)(1.0, read_value=False) is None
+        assert strategy.run(lambda: getattr(made, verb)(1.0, read_value=False)) is None
+        assert {"assign": (1.0, 1.0), "assign_add": (2.0, 3.0), "assign_sub": (0.0, -1.0)}[verb] == (
+            float(plain),
+            float(made),
+        )
+
+
+@pytest.mark.parametrize("backend", [("host", {"gpus": 2}), ("simulator", {"gpus": 2}), ("jax", {"cpus": 2})])
+def test_the_first_replica_of_the_first_worker_decides(backend):
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        with strategy.scope():
+            made = tf.Variable([0.0], aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+
+        def number():
+            return 10.0 * index + tf.distribute.get_replica_context().replica_id_in_sync_group
+
+        strategy.run(lambda: made.assign(tf.constant([number() + 1])))
+        strategy.run(lambda: made.assign_add([number() + 2]))
+        return [float(copy[0]) for copy in strategy.experimental_local_results(made)]
+
+    name, counts = backend
+    with tf.using(name, **counts):
+        told = tf.cluster.run_workers(program, 2)
+
+    assert {3.0} == {number for one in told for number in one}
