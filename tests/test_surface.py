@@ -71,7 +71,10 @@ DOCUMENTED = {
         FixedShardsPartitioner MaxSizePartitioner MinSizePartitioner Partitioner
     """,
     "errors": """
-        DataLossError NotFoundError OutOfRangeError
+        AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError
+        FailedPreconditionError InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError
+        PermissionDeniedError ResourceExhaustedError UnauthenticatedError UnavailableError
+        UnimplementedError UnknownError
     """,
     "io": """
         TFRecordOptions TFRecordWriter
