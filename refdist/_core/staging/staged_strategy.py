@@ -14,7 +14,7 @@ from refdist._core.replicas.values import DistributedValues, PerReplica, regroup
 from refdist._core.staging.replica_draft import ReplicaDraft, UnevenReplicas
 from refdist._core.staging.replica_programs import ReplicaPrograms
 from refdist._core.staging.staged_context import StagedContext
-from refdist._core.staging.stand_ins import PassedThroughValues, SymbolicPerReplica
+from refdist._core.staging.stand_ins import PassedThroughValues, SymbolicMirrored, SymbolicPerReplica
 from refdist._core.strategies.cross_device_ops import require_joinable, require_numbers
 from refdist._core.strategies.verbs import StrategyExtended
 from refdist._core.variables.distributed_variable import (
@@ -142,7 +142,7 @@ class StagedExtended(StrategyExtended):
             prepared = self._reducible(op, value)
             distributed = isinstance(prepared, DistributedValues)
             result = self._combined(op, prepared.values[0], options) if distributed else prepared
-            return self._seen_outside(result) if _several(destinations) else result
+            return self._spread(result) if _several(destinations) else result
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None) -> list[Any]:
         op = ReduceOp.of(reduce_op)
@@ -154,7 +154,11 @@ class StagedExtended(StrategyExtended):
                 return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
             results = self._combined_by_user(op, [value.values[0] for value in prepared], options)
             pairs = zip(results, value_destination_pairs, strict=True)
-            return [self._seen_outside(result) if _several(to) else result for result, (_, to) in pairs]
+            return [self._spread(result) if _several(to) else result for result, (_, to) in pairs]
+
+    def _spread(self, result: Any) -> Any:
+        """What lies on several devices after a reduction."""
+        return SymbolicMirrored(self.draft, result) if self._count > 1 else result
 
     def _combined_by_user(self, op: ReduceOp, tensors: Sequence[Any], options: Any) -> list[Any]:
         """Combine several tensors in the way that a user has written for a batch of them."""

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from refdist._core.base.where import HERE
-from refdist._core.replicas.values import DistributedValues, PerReplica
+from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica
 from refdist._core.seam.compiler import Spec
 
 if TYPE_CHECKING:
@@ -28,9 +28,25 @@ class SymbolicPerReplica(PerReplica):
     def component(self, index: int) -> Any:
         return self.own
 
+    def __repr__(self) -> str:
+        lines = ",\n".join(f"  {index}: {self.own!r}" for index in range(self._draft.count))
+        return f"{type(self).__name__.removeprefix('Symbolic')}:{{\n{lines}\n}}"
+
+    __str__ = __repr__
+
     @property
     def count(self) -> int:
         return self._draft.count
+
+
+class SymbolicMirrored(SymbolicPerReplica, Mirrored):
+    """One tensor that stands for equal ones of every replica."""
+
+    def nearest(self) -> Any:
+        return self.own
+
+    shape = property(lambda self: self.own.shape)
+    dtype = property(lambda self: self.own.dtype)
 
 
 class PassedThrough:
