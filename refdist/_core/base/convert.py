@@ -29,6 +29,8 @@ def cast(array: np.ndarray[Any, Any], dtype: np.dtype[Any], value: Any) -> np.nd
     """Change the dtype of an array if that preserves the kind of values: ints to floats, not floats to ints."""
     if array.dtype == dtype:
         return array
+    if isinstance(value, (list, tuple)) and not array.size:
+        return array.astype(dtype)  # an empty list has no dtype of its own
     if array.dtype.kind in "OSU" or dtype.kind in "OSU" or _rank(array.dtype) > _rank(dtype):
         raise TypeError(
             f"The value {value!r} has dtype {array.dtype.name}; expected one that becomes {dtype.name} without losing what it "

@@ -60,7 +60,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: Any = None) -> Any:
     if _is_tensor(value):
         if dtype is not None and value.dtype != numpy_dtype(dtype):
             raise ValueError(
-                f"A tensor of dtype {value.dtype} was to become one of {numpy_dtype(dtype)}; expected the same dtype. Use tf.cast()."
+                f"A tensor of dtype {value.dtype} was to become {numpy_dtype(dtype)}; expected the same dtype. Use tf.cast()."
             )
         return value
     if isinstance(value, (list, tuple)) and (own := _dtype_inside(value)) is not None:
@@ -135,6 +135,7 @@ def add(x: Any, y: Any, name: Any = None) -> Any:
 def square(x: Any, name: Any = None) -> Any:
     """Multiply a tensor by itself."""
     tensor = convert_to_tensor(x)
+    require_numbers(tensor.dtype)
     return tensor * tensor
 
 
@@ -187,7 +188,7 @@ def _dtype_inside(values: Sequence[Any]) -> Any:
         return None
     for value in values:
         if _is_tensor(value) or is_jax(value) or isinstance(value, Readable):
-            return value.dtype
+            return current_value(value).dtype
         inside = _dtype_inside(value) if isinstance(value, (list, tuple)) else None
         if inside is not None:
             return inside

@@ -209,7 +209,9 @@ def test_a_value_on_several_devices_has_shape_dtype_and_numbers(any_backend, nam
     total = strategy.extended.reduce_to("SUM", value, names[:2])
 
     assert ((1,), "float32", [2.0]) == (tuple(total.shape), str(total.dtype), total.numpy().tolist())
-    assert total == total and hash(total) and bool(total)
+    assert total == total
+    assert hash(total)
+    assert bool(total)
     with tf.device(names[1]):
         assert names[1] == tf.device_name(total + 1.0)[-5:]
     with pytest.raises(TypeError):
@@ -226,4 +228,5 @@ def test_a_per_replica_value_prints_in_a_function(any_backend, names, show):
 
     step()
 
-    assert texts[0].startswith("PerReplica:{\n  0: ") and "\n  1: " in texts[0]
+    assert texts[0].startswith("PerReplica:{\n  0: ")
+    assert "\n  1: " in texts[0]

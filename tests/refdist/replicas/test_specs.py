@@ -83,8 +83,10 @@ def test_a_spec_may_leave_the_shape_open():
     spec = tf.TensorSpec(None, tf.float32)
 
     assert "TensorSpec(shape=<unknown>, dtype=tf.float32, name=None)" == repr(spec)
-    assert spec == tf.TensorSpec(None, tf.float32) and spec != tf.TensorSpec([], tf.float32)
-    assert spec.is_compatible_with(tf.constant(1.0)) and spec.is_compatible_with(tf.ones([2, 3]))
+    assert spec == tf.TensorSpec(None, tf.float32)
+    assert spec != tf.TensorSpec([], tf.float32)
+    assert spec.is_compatible_with(tf.constant(1.0))
+    assert spec.is_compatible_with(tf.ones([2, 3]))
     assert tf.TensorSpec([2], tf.float32).is_compatible_with(spec)
     assert not spec.is_compatible_with(tf.constant(1))
 
