@@ -33,6 +33,7 @@ from refdist._core.base.dtypes import (
 )
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.tensor_shape import TensorShape
 from refdist._core.ops.neural_functions import (
     reduce_logsumexp,
 )
@@ -101,6 +102,7 @@ from refdist._core.ops.shape_functions import (
     zeros_like,
 )
 from refdist._core.ops.tensor_functions import (
+    Tensor,
     add,
     cast,
     concat,
@@ -140,6 +142,8 @@ __all__ = [
     "Graph",
     "IndexedSlices",
     "Module",
+    "Tensor",
+    "TensorShape",
     "TensorSpec",
     "Variable",
     "VariableAggregation",

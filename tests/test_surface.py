@@ -18,7 +18,7 @@ from refdist._core.ops.missing_names import REMEDIES
 # All of these are names of TensorFlow 2.21, or of the pages.
 DOCUMENTED = {
     "": """
-        Graph IndexedSlices Module TensorSpec Variable VariableAggregation VariableSynchronization abs add add_n
+        Graph IndexedSlices Module Tensor TensorShape TensorSpec Variable VariableAggregation VariableSynchronization abs add add_n
         argmax argmin bfloat16 bool cast clip_by_value compat concat config constant control_dependencies
         convert_to_tensor cos data device distribute divide equal errors estimator executing_eagerly exp expand_dims
         eye fill float16 float32 float64 floor function gather greater greater_equal group identity int16 int32

@@ -14,7 +14,7 @@ from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import resolve
-from refdist._core.devices.tensor import Tensor
+from refdist._core.devices.tensor import Tensor as SimulatedTensor
 from refdist._core.replicas import context
 from refdist._core.replicas.values import Mirrored
 from refdist._core.strategies.cross_device_ops import require_numbers
@@ -223,6 +223,18 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, context.backend().tensor_type)
 
 
+class _Tensors(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, SimulatedTensor) or is_jax(instance)
+
+
+class Tensor(metaclass=_Tensors):
+    """What tensors are instances of: those of the simulator, and arrays of JAX, which have classes of their own."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Tensor":
+        raise TypeError("tf.Tensor() was called; expected a function that makes tensors. Use tf.constant().")
+
+
 def is_tensor(x: Any) -> bool:
     """Say whether a value is a tensor: of the simulator or of JAX, or a variable.
 
@@ -230,7 +242,7 @@ def is_tensor(x: Any) -> bool:
     >>> tf.is_tensor(tf.constant(1.0)), tf.is_tensor(tf.Variable(1.0)), tf.is_tensor(np.ones(2))
     (True, True, False)
     """
-    return isinstance(x, (Tensor, Readable, Mirrored)) or is_jax(x)
+    return isinstance(x, (Tensor, Readable, Mirrored))
 
 
 def _wide(dtype: Any) -> Any:

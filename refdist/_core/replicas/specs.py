@@ -8,6 +8,7 @@ import numpy as np
 
 from refdist._core.base import nest
 from refdist._core.base.dtypes import numpy_dtype
+from refdist._core.base.tensor_shape import TensorShape
 from refdist._core.devices.tensor import dtype_name
 from refdist._core.replicas.values import DistributedValues
 
@@ -27,7 +28,8 @@ class TensorSpec:
     name: str | None = None
 
     def __post_init__(self) -> None:
-        sizes = self.shape
+        sizes = None if isinstance(self.shape, TensorShape) and self.shape.rank is None else self.shape
+        object.__setattr__(self, "shape", sizes)
         if sizes is not None:
             sizes = (sizes,) if isinstance(sizes, (int, np.integer)) else sizes
             object.__setattr__(self, "shape", tuple(None if size is None else int(size) for size in sizes))
