@@ -2,23 +2,31 @@
 
 import importlib
 import importlib.resources
+import pathlib
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
 import types
 
 import pytest
 
 import refdist as tf
+from refdist._core.ops.missing_names import REMEDIES
 
 # All of these are names of TensorFlow 2.21, or of the pages.
 DOCUMENTED = {
     "": """
-        Graph IndexedSlices Module TensorSpec Variable VariableAggregation VariableSynchronization add bfloat16
-        bool cast compat concat config constant convert_to_tensor data device distribute errors estimator
-        executing_eagerly float16 float32 float64 function identity int16 int32 int64 int8 io keras matmul nest
-        ones random range reduce_mean reduce_sum saved_model shape size square stack string tpu train uint8
-        variable_creator_scope zeros
+        Graph IndexedSlices Module Tensor TensorShape TensorSpec Variable VariableAggregation VariableSynchronization abs add add_n
+        argmax argmin bfloat16 bool cast clip_by_value compat concat config constant control_dependencies
+        convert_to_tensor cos data device distribute divide equal errors estimator executing_eagerly exp expand_dims
+        eye fill float16 float32 float64 floor function gather greater greater_equal group identity int16 int32
+        int64 int8 io is_tensor keras less less_equal linspace logical_and logical_not logical_or math matmul
+        maximum minimum multiply name_scope negative nest nn no_op not_equal one_hot ones ones_like pad pow print
+        random range rank reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
+        reduce_sum reshape round saved_model shape sigmoid sign sin size split sqrt square squeeze stack string
+        subtract tan tanh tile tpu train transpose uint8 unstack variable_creator_scope where zeros zeros_like
     """,
     "compat": """
         v1
@@ -73,13 +81,28 @@ DOCUMENTED = {
         FixedShardsPartitioner MaxSizePartitioner MinSizePartitioner Partitioner
     """,
     "errors": """
-        DataLossError NotFoundError OutOfRangeError
+        AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError
+        FailedPreconditionError InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError
+        PermissionDeniedError ResourceExhaustedError UnauthenticatedError UnavailableError
+        UnimplementedError UnknownError
     """,
     "io": """
         TFRecordOptions TFRecordWriter
     """,
+    "math": """
+        abs add add_n argmax argmin ceil cos divide divide_no_nan equal exp floor floordiv floormod greater
+        greater_equal is_finite is_inf is_nan less less_equal log log1p logical_and logical_not logical_or
+        logical_xor maximum minimum mod multiply negative not_equal pow reduce_all reduce_any reduce_logsumexp
+        reduce_max reduce_mean reduce_min reduce_prod reduce_std reduce_sum reduce_variance round rsqrt sigmoid sign
+        sin sqrt square subtract tan tanh
+    """,
     "nest": """
         assert_same_structure flatten is_nested map_structure pack_sequence_as
+    """,
+    "nn": """
+        compute_average_loss l2_loss log_softmax moments relu scale_regularization_loss sigmoid
+        sigmoid_cross_entropy_with_logits softmax softmax_cross_entropy_with_logits
+        sparse_softmax_cross_entropy_with_logits tanh
     """,
     "random": """
         set_seed uniform
@@ -143,6 +166,40 @@ def test_what_is_documented_as_a_function_is_one():
 def test_an_unknown_name_is_told():
     with pytest.raises(AttributeError, match="no attribute 'lockstep'"):
         tf.lockstep  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "remedy"),
+    [
+        ("", "GradientTape", "jax.value_and_grad"),
+        ("", "einsum", "jax.numpy.einsum"),
+        ("", "no_such_thing", "use what jax.numpy or numpy has"),
+        ("math", "erf", "jax.scipy.special.erf"),
+        ("math", "bessel_i0", "use what jax.numpy or numpy has"),
+        ("nn", "dropout", "tf.keras.layers.Dropout"),
+        ("nn", "elu", "use what jax.nn has"),
+    ],
+)
+def test_a_documented_name_that_is_missing_says_what_to_use_instead(path, name, remedy):
+    documented = f"tf.{path}.{name}" if path else f"tf.{name}"
+
+    with pytest.raises(AttributeError, match=re.escape(f"refdist has no {documented}; ")) as raised:
+        getattr(module(path), name)
+
+    assert remedy in str(raised.value)
+    assert not hasattr(module(path), name)
+
+
+def test_nothing_that_is_there_has_a_remedy():
+    names = {name: name.rpartition(".") for name in REMEDIES}
+
+    assert [] == [name for name, (path, _, last) in names.items() if last in dir(module(path))]
+
+
+def test_the_version_is_that_of_the_package():
+    pyproject = tomllib.loads((pathlib.Path(__file__).parent.parent / "pyproject.toml").read_text())
+
+    assert pyproject["project"]["version"] == tf.__version__
 
 
 def test_the_types_are_shipped():

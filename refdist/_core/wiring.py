@@ -4,6 +4,7 @@ import importlib
 from typing import Any
 
 from refdist._core.base import jax_facts
+from refdist._core.ops.missing_names import lacking
 from refdist._core.replicas import context
 from refdist._core.saving import module
 from refdist._core.strategies.default_strategy import default_strategy
@@ -33,4 +34,4 @@ def loaded_when_asked_for(name: str) -> Any:
         return importlib.import_module("refdist._core.keras").keras()
     if name == "estimator":
         return importlib.import_module("refdist.estimator")
-    raise AttributeError(f"module 'refdist' has no attribute {name!r}")
+    return lacking("")(name)

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from refdist._core.base.dtypes import numpy_dtype
+
 _PYTHON_DTYPES = {"float64": np.dtype("float32"), "int64": np.dtype("int32")}
 
 
@@ -15,7 +17,7 @@ def to_array(value: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
     """
     array = _array(value)
     if dtype is not None:
-        return cast(array, np.dtype(dtype), value)
+        return cast(array, numpy_dtype(dtype), value)
     if _written_in_python(value):
         narrow = _PYTHON_DTYPES.get(array.dtype.name)
         if narrow is not None and not (narrow.kind == "i" and _beyond(array, narrow)):
@@ -27,6 +29,8 @@ def cast(array: np.ndarray[Any, Any], dtype: np.dtype[Any], value: Any) -> np.nd
     """Change the dtype of an array if that preserves the kind of values: ints to floats, not floats to ints."""
     if array.dtype == dtype:
         return array
+    if isinstance(value, (list, tuple)) and not array.size:
+        return array.astype(dtype)  # an empty list has no dtype of its own
     if array.dtype.kind in "OSU" or dtype.kind in "OSU" or _rank(array.dtype) > _rank(dtype):
         raise TypeError(
             f"The value {value!r} has dtype {array.dtype.name}; expected one that becomes {dtype.name} without losing what it "
@@ -50,7 +54,7 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
         raise ValueError(
             f"The value {value!r} is not rectangular; expected lists of equal length. Pad them."
         ) from error
-    if array.dtype.kind in "US":
+    if array.dtype.kind in "US" or _is_text(array):
         # Taken from the value itself, because numpy strips trailing zero bytes.
         texts = np.array(value, dtype=object).ravel().tolist()
         encoded = [text.encode() if isinstance(text, str) else text for text in texts]
@@ -61,6 +65,10 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
             f"of these. Pass its parts."
         )
     return array
+
+
+def _is_text(array: np.ndarray[Any, Any]) -> bool:
+    return array.dtype == object and array.size > 0 and all(isinstance(item, (str, bytes)) for item in array.flat)
 
 
 def _written_in_python(value: Any) -> bool:

@@ -1,5 +1,7 @@
 """Numpy's dtypes under their documented names."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
@@ -14,3 +16,16 @@ int64 = np.dtype("int64")
 uint8 = np.dtype("uint8")
 bool = np.dtype("bool")
 string = np.dtype("object")  # byte strings are kept as Python objects
+
+# Python's numbers are 32 bits wide, as tf.constant makes them.
+_NAMED: dict[Any, np.dtype[Any]] = {float: float32, int: int32, "float": float32, "int": int32, "string": string}
+
+
+def numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """The dtype of numpy that is meant by a dtype, a name, or a type of Python or numpy.
+
+    >>> numpy_dtype(float), numpy_dtype("int64"), numpy_dtype(np.float64)
+    (dtype('float32'), dtype('int64'), dtype('float64'))
+    """
+    named = _NAMED.get(dtype) if isinstance(dtype, (type, str)) else None
+    return np.dtype(dtype) if named is None else named

@@ -10,8 +10,12 @@ _UNARY = ("neg", "pos", "abs", "invert")
 _CONVERSIONS = {"float": float, "int": int, "bool": bool, "index": operator.index, "complex": complex}
 
 
-def add_operators(kind: type, value_of: Callable[[Any], Any]) -> None:
-    """Give a class operators that apply to the values of its objects."""
+def add_operators(kind: type, value_of: Callable[[Any], Any], *, truth: bool = True) -> None:
+    """Give a class operators that apply to the values of its objects.
+
+    Args:
+        truth: whether also those by which objects are found in sets and conditions: ==, != and bool().
+    """
 
     def binary(function: Callable[[Any, Any], Any]) -> Any:
         return lambda self, other: function(value_of(self), value_of(other))
@@ -25,9 +29,10 @@ def add_operators(kind: type, value_of: Callable[[Any], Any]) -> None:
     for name in _BINARY:
         setattr(kind, f"__{name.strip('_')}__", binary(getattr(operator, name)))
         setattr(kind, f"__r{name.strip('_')}__", reflected(getattr(operator, name)))
-    for name in _COMPARISONS:
+    for name in _COMPARISONS if truth else _COMPARISONS[:4]:
         setattr(kind, f"__{name}__", binary(getattr(operator, name)))
     for name in _UNARY:
         setattr(kind, f"__{name}__", unary(getattr(operator, name)))
     for name, convert in _CONVERSIONS.items():
-        setattr(kind, f"__{name}__", unary(convert))
+        if truth or name != "bool":
+            setattr(kind, f"__{name}__", unary(convert))

@@ -5,6 +5,7 @@ from typing import Any, Never
 
 import numpy as np
 
+from refdist._core.base import convert
 from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
 
@@ -21,6 +22,15 @@ class Tensor(np.ndarray):
 
     def __array_finalize__(self, source: Any) -> None:
         self.lies_on = HERE.get().device or getattr(source, "lies_on", None)
+
+    def __array_wrap__(self, array: np.ndarray[Any, Any], context: Any = None, return_scalar: bool = False) -> Any:
+        # A number of numpy on the left, such as np.float64(2) * tensor, has computed already, and in its own dtype.
+        if context is not None and len(context[1]) == 2 and isinstance(context[1][0], np.generic):
+            function, (left, right), _ = context
+            alike = _alike(right.dtype, left) if isinstance(right, Tensor) else left
+            if alike.dtype != left.dtype:
+                return function(alike, right)
+        return super().__array_wrap__(array, context, return_scalar)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         # Functions such as concatenate and where drop the subclass.
@@ -64,7 +74,7 @@ class Tensor(np.ndarray):
         return f"tf.Tensor({text}, shape={self.shape}, dtype={dtype_name(self.dtype)})"
 
     def __format__(self, spec: str) -> str:
-        return format(np.asarray(self)[()], spec) if spec else str(self)
+        return format(np.asarray(self)[()], spec)  # the value alone, as in TensorFlow
 
     def __reduce__(self) -> Any:
         return make, (np.array(self, copy=True), self.device)
@@ -75,10 +85,9 @@ def _operator(name: str, operation: Callable[[Any, Any], Any]) -> Any:
     division, by_zero = name.endswith("truediv__"), name.endswith(("floordiv__", "mod__"))
 
     def operate(self: Tensor, other: Any) -> Any:
-        kind = self.dtype.kind
-        if kind == "V" and isinstance(other, (int, float)):
-            other = self.dtype.type(other)  # so that a Python number does not widen bfloat16
-        elif kind in "iu":
+        if type(other) is not Tensor:
+            other = _alike(self.dtype, other)
+        if self.dtype.kind in "iu":
             if division and self.dtype.itemsize <= 2:
                 return operation(self.astype(np.float32), other)  # numpy would return float16
             if by_zero:
@@ -88,6 +97,20 @@ def _operator(name: str, operation: Callable[[Any, Any], Any]) -> Any:
     return operate
 
 
+def _alike(dtype: np.dtype[Any], other: Any) -> Any:
+    """A number or an array of numpy in the dtype of the tensor that it meets, as in TensorFlow: it widens no tensor."""
+    if isinstance(other, (np.generic, np.ndarray)) and not isinstance(other, Tensor):
+        kind = other.dtype.kind
+        if other.dtype == dtype or not (
+            kind in "biu" if dtype.kind in "iu" else dtype.kind in "fV" and kind in "biufV"
+        ):
+            return other
+        return convert.cast(np.asarray(other), dtype, other)[()]
+    if dtype.kind == "V" and isinstance(other, (int, float)):
+        return dtype.type(other)  # so that a Python number does not widen bfloat16
+    return other
+
+
 def _require_no_zero(divisor: Any) -> None:
     array = np.asarray(divisor)
     if array.dtype.kind in "biu" and not array.all():
@@ -95,12 +118,16 @@ def _require_no_zero(divisor: Any) -> None:
 
 
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+_COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 for _name in (*_ARITHMETIC, "matmul", "and", "or", "xor", "lshift", "rshift"):
     if _name in _ARITHMETIC:
         for _side in (f"__{_name}__", f"__r{_name}__"):
             setattr(Tensor, _side, _operator(_side, getattr(np.ndarray, _side)))
     # In-place operators make a new tensor: the array may be shared with other replicas.
     setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"__{_name}__"))
+
+for _name in _COMPARISONS:
+    setattr(Tensor, f"__{_name}__", _operator(_name, getattr(np.ndarray, f"__{_name}__")))
 
 
 def mean_dtype(dtype: Any) -> Any:

@@ -86,6 +86,7 @@ class Dataset:
         if output_types is not None:
             shapes = output_shapes if output_shapes is not None else nest.map_structure(lambda _: None, output_types)
             spec = _specs(output_types, shapes)
+        spec = nest.map_structure(_dtype_alone, spec)
         return Dataset(sources.Generated(generator, tuple(args), spec))
 
     @staticmethod
@@ -350,6 +351,11 @@ def _positive(method: str, name: str, value: Any) -> int:
     if number < 1:
         raise ValueError(f"{method}() got {name}={number}; expected at least 1. Give a larger number.")
     return number
+
+
+def _dtype_alone(spec: Any) -> Any:
+    """The spec of a part of an element, as a promise of its dtype alone where its shape may be any."""
+    return sources.DtypeSpec((), spec.dtype) if isinstance(spec, TensorSpec) and spec.shape is None else spec
 
 
 def _specs(types: Any, shapes: Any) -> Any:

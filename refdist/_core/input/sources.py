@@ -8,6 +8,7 @@ import numpy as np
 
 from refdist._core.base import nest
 from refdist._core.base.convert import to_array
+from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.input.rows import Block, Rows
 from refdist._core.input.stage import DELIVERING, UNKNOWN_CARDINALITY, Iteration, Stage
 from refdist._core.replicas.specs import TensorSpec, common, is_dataset, spec_of, unbatched
@@ -101,7 +102,7 @@ class Range(Stage):
 
     def __init__(self, numbers: range, dtype: Any) -> None:
         super().__init__()
-        self._numbers, self._dtype = numbers, np.dtype(dtype)
+        self._numbers, self._dtype = numbers, numpy_dtype(dtype)
 
     def spec(self) -> Any:
         return TensorSpec((), self._dtype)

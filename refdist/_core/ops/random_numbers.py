@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.entropy import generator
 from refdist._core.base.where import HERE
 from refdist._core.replicas import context
@@ -13,7 +14,7 @@ def uniform(
     shape: Any, minval: Any = 0, maxval: Any = 1, dtype: Any = "float32", seed: int | None = None, name: Any = None
 ) -> Any:
     """Draw uniform numbers from minval up to maxval; the same seed draws the same numbers."""
-    sizes, kind = tuple(int(size) for size in np.atleast_1d(np.asarray(shape, dtype=np.int64))), np.dtype(dtype)
+    sizes, kind = tuple(int(size) for size in np.atleast_1d(np.asarray(shape, dtype=np.int64))), numpy_dtype(dtype)
     draft = HERE.get().draft
     if draft is not None and seed is None:
         return draft.draw(sizes, minval, maxval, kind)

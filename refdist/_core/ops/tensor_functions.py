@@ -9,14 +9,20 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import convert
+from refdist._core.base.dtypes import numpy_dtype
+from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import DeviceName, resolve_within
+from refdist._core.devices.tensor import Tensor as SimulatedTensor
 from refdist._core.replicas import context
+from refdist._core.replicas.values import Mirrored
 from refdist._core.strategies.cross_device_ops import require_numbers
 from refdist._core.strategies.logical_devices import stays
-from refdist._core.variables.tensors import as_tensor, current_value, require_single
+from refdist._core.variables.tensors import Readable, as_tensor, current_value, require_single
 from refdist._core.variables.variable import Variable
+
+_NUMBERS = frozenset({bool, int, float, complex, str, bytes})
 
 
 @contextlib.contextmanager
@@ -39,23 +45,29 @@ def device(device_name: DeviceName | None) -> Generator[None]:
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None) -> Any:
     """Make a tensor of a number, a nest of numbers, or an array."""
     tensor = convert_to_tensor(value, dtype)
-    if shape is None or tuple(tensor.shape) == tuple(shape):
+    sizes = tuple(tensor.shape) if shape is None else sizes_of(shape)
+    if tuple(tensor.shape) == sizes:
         return tensor
-    return _fresh(np.broadcast_to(np.asarray(tensor), tuple(shape)) if tensor.size == 1 else np.reshape(tensor, shape))
+    if is_jax(tensor):
+        return tensor.__array_namespace__().broadcast_to(tensor, sizes) if tensor.size == 1 else tensor.reshape(sizes)
+    return fresh(np.broadcast_to(np.asarray(tensor), sizes) if tensor.size == 1 else np.reshape(tensor, sizes))
 
 
 def convert_to_tensor(value: Any, dtype: Any = None, name: Any = None) -> Any:
     """Convert a value to a tensor; a tensor is returned as it is."""
-    value = current_value(value)
+    value = value.nearest() if isinstance(value, Mirrored) else current_value(value)
     require_single(value, "convert_to_tensor()")
     if is_jax(value):  # an array of JAX, or a tracer, which numpy cannot convert
-        return value if dtype is None else value.astype(np.dtype(dtype))
+        return value if dtype is None else value.astype(numpy_dtype(dtype))
     if _is_tensor(value):
-        if dtype is not None and value.dtype != np.dtype(dtype):
+        if dtype is not None and value.dtype != numpy_dtype(dtype):
             raise ValueError(
-                f"A tensor of dtype {value.dtype} was to become one of {np.dtype(dtype)}; expected the same dtype. Use tf.cast()."
+                f"A tensor of dtype {value.dtype} was to become {numpy_dtype(dtype)}; expected the same dtype. Use tf.cast()."
             )
         return value
+    if isinstance(value, (list, tuple)) and (own := _dtype_inside(value)) is not None:
+        packed = _packed(value, own)
+        return packed if dtype is None or packed.dtype == numpy_dtype(dtype) else packed.astype(numpy_dtype(dtype))
     return as_tensor(context.backend(), value, HERE.get().device, dtype)
 
 
@@ -76,26 +88,30 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     """Change the dtype of a tensor; floats are truncated to integers."""
     draft = HERE.get().draft
     if draft is not None:
-        draft.require_wide(np.dtype(dtype))
+        draft.require_wide(numpy_dtype(dtype))
     tensor = convert_to_tensor(x)
-    return tensor if tensor.dtype == np.dtype(dtype) else tensor.astype(np.dtype(dtype))
+    return tensor if tensor.dtype == numpy_dtype(dtype) else tensor.astype(numpy_dtype(dtype))
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: Any = None) -> Any:
     """Count from start up to limit, in the widest dtype of the arguments; Python integers are int32."""
     bounds = [convert.to_array(bound) for bound in ((0, start, delta) if limit is None else (start, limit, delta))]
-    wide = dtype or max((bound.dtype for bound in bounds), key=lambda own: (own.kind == "f", own.itemsize))
-    return _fresh(np.arange(*(bound.item() for bound in bounds), dtype=wide))
+    wide = (
+        numpy_dtype(dtype)
+        if dtype is not None
+        else max((bound.dtype for bound in bounds), key=lambda own: (own.kind == "f", own.itemsize))
+    )
+    return fresh(np.arange(*(bound.item() for bound in bounds), dtype=wide))
 
 
 def ones(shape: Any, dtype: Any = np.float32, name: Any = None) -> Any:
     """Make a tensor of ones."""
-    return _fresh(np.ones(_sizes(shape), np.dtype(dtype)))
+    return fresh(np.ones(sizes_of(shape), numpy_dtype(dtype)))
 
 
 def zeros(shape: Any, dtype: Any = np.float32, name: Any = None) -> Any:
     """Make a tensor of zeros."""
-    return _fresh(np.zeros(_sizes(shape), np.dtype(dtype)))
+    return fresh(np.zeros(sizes_of(shape), numpy_dtype(dtype)))
 
 
 def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
@@ -115,12 +131,13 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
 
 def add(x: Any, y: Any, name: Any = None) -> Any:
     """Add two tensors."""
-    return convert_to_tensor(x) + current_value(y)
+    return convert_to_tensor(x) + (y.nearest() if isinstance(y, Mirrored) else current_value(y))
 
 
 def square(x: Any, name: Any = None) -> Any:
     """Multiply a tensor by itself."""
     tensor = convert_to_tensor(x)
+    require_numbers(tensor.dtype)
     return tensor * tensor
 
 
@@ -143,12 +160,12 @@ def stack(values: Sequence[Any], axis: int = 0, name: Any = None) -> Any:
 
 def shape(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
     """Return the sizes of a tensor's dimensions, as a tensor."""
-    return _fresh(np.array(convert_to_tensor(input).shape, np.dtype(out_type)))
+    return fresh(np.array(convert_to_tensor(input).shape, numpy_dtype(out_type)))
 
 
 def size(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
     """Return how many elements a tensor has, as a tensor."""
-    return _fresh(np.array(convert_to_tensor(input).size, np.dtype(out_type)))
+    return fresh(np.array(convert_to_tensor(input).size, numpy_dtype(out_type)))
 
 
 def py_func(func: Any, inp: Sequence[Any], Tout: Any, stateful: bool = True, name: Any = None) -> Any:  # noqa: N803
@@ -167,12 +184,67 @@ def device_name(tensor: Any) -> str:
     return tensor.device if isinstance(tensor, Variable) else context.backend().device_of(tensor)
 
 
-def _fresh(array: Any) -> Any:
+def _dtype_inside(values: Sequence[Any]) -> Any:
+    """The dtype of the first tensor in lists of tensors and numbers, which the numbers take too; None without tensors."""
+    if set(map(type, values)) <= _NUMBERS:
+        return None
+    for value in values:
+        if _is_tensor(value) or is_jax(value) or isinstance(value, Readable):
+            return current_value(value).dtype
+        inside = _dtype_inside(value) if isinstance(value, (list, tuple)) else None
+        if inside is not None:
+            return inside
+    return None
+
+
+def _packed(values: Any, dtype: Any) -> Any:
+    """Make one tensor of lists of tensors and numbers."""
+    if isinstance(values, (list, tuple)) and _dtype_inside(values) is not None:
+        parts = [_packed(value, dtype) for value in values]
+        if len({tuple(part.shape) for part in parts}) > 1:
+            raise ValueError(
+                f"Tensors of the shapes {[tuple(part.shape) for part in parts]} were to become one; expected equal shapes. "
+                f"Use tf.concat() for pieces of different lengths."
+            )
+        return stack(parts)
+    if isinstance(values, (np.generic, np.ndarray)) and not _is_tensor(values):
+        values = np.asarray(values).astype(dtype)
+    tensor = convert_to_tensor(values, None if is_jax(values) else dtype)
+    if tensor.dtype != dtype:
+        raise ValueError(
+            f"Tensors of the dtypes {dtype} and {tensor.dtype} were to become one; expected one dtype. Use tf.cast()."
+        )
+    return tensor
+
+
+def fresh(array: Any) -> Any:
     return context.backend().put(array, HERE.get().device)
 
 
 def _is_tensor(value: Any) -> bool:
     return isinstance(value, context.backend().tensor_type)
+
+
+class _Tensors(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, SimulatedTensor) or is_jax(instance)
+
+
+class Tensor(metaclass=_Tensors):
+    """What tensors are instances of: those of the simulator, and arrays of JAX, which have classes of their own."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Tensor":
+        raise TypeError("tf.Tensor() was called; expected a function that makes tensors. Use tf.constant().")
+
+
+def is_tensor(x: Any) -> bool:
+    """Say whether a value is a tensor: of the simulator or of JAX, or a variable.
+
+    >>> import refdist as tf
+    >>> tf.is_tensor(tf.constant(1.0)), tf.is_tensor(tf.Variable(1.0)), tf.is_tensor(np.ones(2))
+    (True, True, False)
+    """
+    return isinstance(x, (Tensor, Readable, Mirrored))
 
 
 def _wide(dtype: Any) -> Any:
@@ -182,7 +254,8 @@ def _wide(dtype: Any) -> Any:
 
 def _mean_of_nothing(shape: Sequence[int], axis: Any) -> bool:
     """Say whether an average is over no numbers, and warn if so, because its result is hardly what anybody wants."""
-    axes = axis if isinstance(axis, (list, tuple)) else builtins.range(len(shape)) if axis is None else (axis,)
+    axis = _axis(axis)
+    axes = axis if isinstance(axis, tuple) else builtins.range(len(shape)) if axis is None else (axis,)
     if all(shape[one] for one in axes):
         return False
     replica = context.get_replica_context() if context.has_strategy() else None
@@ -205,19 +278,27 @@ def _numbers(value: Any, axis: Any) -> Any:
     """Convert a value that is to be reduced along an axis; numpy would silently accept a scalar, and JAX truth values."""
     tensor = convert_to_tensor(value)
     require_numbers(tensor.dtype)
-    rank = len(tensor.shape)
-    axes = axis if isinstance(axis, (list, tuple)) else () if axis is None else (axis,)
-    if not all(-rank <= one < rank for one in axes):
-        raise ValueError(
-            f"A tensor of shape {tuple(tensor.shape)} was to be reduced along axis={axis!r}; expected dimensions from {-rank} to "
-            f"{rank - 1}. Leave axis out to reduce all of them."
-        )
+    reduced(tensor, axis)
     return tensor
 
 
+def reduced(tensor: Any, axis: Any) -> Any:
+    """The dimensions along which a tensor is reduced, as arrays take them, or an error if it does not have them."""
+    rank, axis = len(tensor.shape), _axis(axis)
+    axes = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
+    if not all(-rank <= one < rank for one in axes):
+        raise InvalidArgumentError(
+            f"A tensor of shape {tuple(tensor.shape)} was to be reduced along axis={axis!r}; expected dimensions from {-rank} to "
+            f"{rank - 1}. Leave axis out to reduce all of them."
+        )
+    return axis
+
+
 def _axis(axis: Any) -> Any:
-    return tuple(axis) if isinstance(axis, list) else axis
+    if isinstance(axis, (list, tuple)):
+        return tuple(int(one) for one in axis)
+    return tuple(axis.tolist()) if np.ndim(axis) else axis if axis is None else int(axis)
 
 
-def _sizes(shape: Any) -> tuple[int, ...]:
+def sizes_of(shape: Any) -> tuple[int, ...]:
     return (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(size) for size in shape)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import nest
+from refdist._core.base.dtypes import numpy_dtype
+from refdist._core.base.tensor_shape import TensorShape
 from refdist._core.devices.tensor import dtype_name
 from refdist._core.replicas.values import DistributedValues
 
@@ -15,20 +17,23 @@ Shape = tuple[int | None, ...]
 
 @dataclasses.dataclass(frozen=True)
 class TensorSpec:
-    """A shape, in which None means any size, and a dtype.
+    """A shape, in which None means any size, and a dtype; a shape of None is any shape.
 
     >>> TensorSpec((None, 2), "float32")
     TensorSpec(shape=(None, 2), dtype=tf.float32, name=None)
     """
 
-    shape: Shape
+    shape: Shape | None
     dtype: Any = "float32"
     name: str | None = None
 
     def __post_init__(self) -> None:
-        sizes = self.shape
-        object.__setattr__(self, "shape", tuple(None if size is None else int(size) for size in sizes))
-        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        sizes = None if isinstance(self.shape, TensorShape) and self.shape.rank is None else self.shape
+        object.__setattr__(self, "shape", sizes)
+        if sizes is not None:
+            sizes = (sizes,) if isinstance(sizes, (int, np.integer)) else sizes
+            object.__setattr__(self, "shape", tuple(None if size is None else int(size) for size in sizes))
+        object.__setattr__(self, "dtype", numpy_dtype(self.dtype))
 
     def is_compatible_with(self, other: Any) -> bool:
         """Say whether a tensor, or what another spec stands for, fits this one.
@@ -36,7 +41,10 @@ class TensorSpec:
         >>> TensorSpec((None,)).is_compatible_with(np.ones(3, np.float32))
         True
         """
-        shape, dtype = tuple(other.shape), np.dtype(other.dtype)
+        dtype = np.dtype(other.dtype)
+        if self.shape is None or other.shape is None:
+            return self.dtype == dtype
+        shape = tuple(other.shape)
         sizes = zip(self.shape, shape, strict=False)
         return (
             self.dtype == dtype
@@ -45,7 +53,8 @@ class TensorSpec:
         )
 
     def __repr__(self) -> str:
-        return f"TensorSpec(shape={self.shape}, dtype=tf.{dtype_name(self.dtype)}, name={self.name!r})"
+        shape = "<unknown>" if self.shape is None else self.shape
+        return f"TensorSpec(shape={shape}, dtype=tf.{dtype_name(self.dtype)}, name={self.name!r})"
 
 
 @dataclasses.dataclass(frozen=True)

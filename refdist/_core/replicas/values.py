@@ -4,8 +4,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+import numpy as np
+
 from refdist._core.base import nest
 from refdist._core.base.jax_facts import is_concrete
+from refdist._core.base.operators import add_operators
+from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import dtype_name, numpy_text
 
 if TYPE_CHECKING:
@@ -111,7 +115,25 @@ class PerReplica(DistributedValues):
 
 
 class Mirrored(DistributedValues):
-    """Components that are equal, one on each device."""
+    """Components that are equal, one on each device; where one tensor is needed, it is the nearest of them."""
+
+    def nearest(self) -> Any:
+        """The component on the device of the replica, or of the scope, that the code is in; elsewhere the first."""
+        from refdist._core.replicas import context  # which knows the values of this file
+
+        here, backend = HERE.get().device, context.backend()
+        tensors = [value for value in self.values if here is not None and isinstance(value, backend.tensor_type)]
+        return next((tensor for tensor in tensors if backend.device_of(tensor) == here), self.values[0])
+
+    shape = property(lambda self: self.values[0].shape)
+    dtype = property(lambda self: self.values[0].dtype)
+
+    def numpy(self) -> Any:
+        """The value as a numpy array or scalar."""
+        return np.array(self.nearest())[()]
+
+
+add_operators(Mirrored, lambda value: value.nearest() if isinstance(value, Mirrored) else value, truth=False)
 
 
 class Storage:

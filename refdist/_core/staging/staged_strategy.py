@@ -17,6 +17,7 @@ from refdist._core.staging.staged_context import StagedContext
 from refdist._core.staging.stand_ins import (
     OpenSlices,
     PassedThroughValues,
+    SymbolicMirrored,
     SymbolicPerReplica,
     closed_slices,
     of_all_replicas,
@@ -156,7 +157,7 @@ class StagedExtended(StrategyExtended):
             prepared = self._reducible(op, value)
             distributed = isinstance(prepared, DistributedValues)
             result = self._combined(op, prepared.values[0], options) if distributed else prepared
-            return self._seen_outside(result) if _several(destinations) else result
+            return self._spread(result) if _several(destinations) else result
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None) -> list[Any]:
         op = ReduceOp.of(reduce_op)
@@ -168,7 +169,11 @@ class StagedExtended(StrategyExtended):
                 return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
             results = self._combined_by_user(op, [value.values[0] for value in prepared], options)
             pairs = zip(results, value_destination_pairs, strict=True)
-            return [self._seen_outside(result) if _several(to) else result for result, (_, to) in pairs]
+            return [self._spread(result) if _several(to) else result for result, (_, to) in pairs]
+
+    def _spread(self, result: Any) -> Any:
+        """What lies on several devices after a reduction."""
+        return SymbolicMirrored(self.draft, result) if self._count > 1 else result
 
     def _combined_by_user(self, op: ReduceOp, tensors: Sequence[Any], options: Any) -> list[Any]:
         """Combine several tensors with the user's own implementation for batches."""

@@ -8,7 +8,7 @@ import optree
 from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE
-from refdist._core.replicas.values import DistributedValues, PerReplica, select
+from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, select
 from refdist._core.seam.compiler import Spec
 
 if TYPE_CHECKING:
@@ -37,9 +37,25 @@ class SymbolicPerReplica(PerReplica):
         """Another value of the same program that each replica has its own of."""
         return SymbolicPerReplica(self._draft, own)
 
+    def __repr__(self) -> str:
+        lines = ",\n".join(f"  {index}: {self.own!r}" for index in range(self._draft.count))
+        return f"{type(self).__name__.removeprefix('Symbolic')}:{{\n{lines}\n}}"
+
+    __str__ = __repr__
+
     @property
     def count(self) -> int:
         return self._draft.count
+
+
+class SymbolicMirrored(SymbolicPerReplica, Mirrored):
+    """One tensor that stands for equal ones of every replica."""
+
+    def nearest(self) -> Any:
+        return self.own
+
+    shape = property(lambda self: self.own.shape)
+    dtype = property(lambda self: self.own.dtype)
 
 
 class OpenSlices(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base.convert import to_array
+from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.indexed_slices import IndexedSlices, ShardSlices
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
@@ -168,7 +169,7 @@ def create_sharded(partitioner: PartitionFunction, create: Callable[..., Any], k
     shape: tuple[int, ...] = tuple(np.shape(initial) if given is None else given)
     if not shape or (not in_parts and np.shape(initial) != shape):
         return create(**kwargs)  # which raises if something is wrong
-    count = _count(partitioner, shape, np.dtype(initial.dtype if dtype is None else dtype))
+    count = _count(partitioner, shape, numpy_dtype(initial.dtype if dtype is None else dtype))
     if count == 1:
         return create(**kwargs)
     base, extra = divmod(shape[0], count)
@@ -220,7 +221,7 @@ def _pieces(shape: Sequence[int], axis: int, count: float) -> list[int]:
 
 
 def _item_bytes(dtype: Any, text: int) -> int:
-    kind = np.dtype(dtype)
+    kind = numpy_dtype(dtype)
     return text if kind.kind in "OSU" else kind.itemsize
 
 

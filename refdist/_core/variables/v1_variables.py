@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.variables.variable import Variable
 
 
@@ -41,7 +42,7 @@ def get_variable(
             f"get_variable({name!r}) got a partitioner; expected none, because partitioned variables are supported neither "
             f"eagerly nor in the scope of a strategy. Leave it out."
         )
-    initial = np.zeros(tuple(shape or ()), np.dtype(dtype)) if initializer is None else initializer
+    initial = np.zeros(tuple(shape or ()), numpy_dtype(dtype)) if initializer is None else initializer
     if callable(initial):
         function = initial
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Never
 import numpy as np
 
 from refdist._core.base.convert import to_array
+from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import staging
@@ -358,7 +359,7 @@ def replace(old: Any, new: Any) -> Any:
 def _initial(backend: "Backend", device: Device, value: Any, dtype: Any) -> Any:
     value = current_value(value)
     require_single(value, "Variable()")
-    if isinstance(value, backend.tensor_type) and (dtype is None or value.dtype == np.dtype(dtype)):
+    if isinstance(value, backend.tensor_type) and (dtype is None or value.dtype == numpy_dtype(dtype)):
         return backend.copy(value, device)
     return backend.put(to_array(value, dtype), device)
 

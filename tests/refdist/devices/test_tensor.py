@@ -1,3 +1,4 @@
+import operator
 import pickle
 
 import jax
@@ -112,3 +113,50 @@ def test_jax_takes_it():
 
     assert [2, 4] == jax.grad(lambda x: jnp.sum(x * x))(one).tolist()
     assert 3 == jax.jit(jnp.sum)(one)
+
+
+@pytest.mark.parametrize("number", [np.float64(2), np.float32(2), np.int64(2), np.array([2.0, 2.0]), np.array([2, 2])])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow"])
+def test_what_numpy_has_made_widens_no_float_tensor(number, dtype, name):
+    tensor, operation = tf.constant([1.5, 4.0], dtype), getattr(operator, name)
+    plain = tf.constant(np.broadcast_to(number, 2), dtype)
+
+    for result, expected in (
+        (operation(tensor, number), operation(tensor, plain)),
+        (operation(number, tensor), operation(plain, tensor)),
+    ):
+        assert dtype == result.dtype.name
+        assert expected.tolist() == result.tolist()
+
+
+def test_integers_of_numpy_widen_no_tensor_of_integers():
+    tensor = tf.constant([1, 2])
+
+    assert {"int32"} == {(tensor + np.int64(2)).dtype.name, (np.int64(2) + tensor).dtype.name}
+    with pytest.raises(ValueError, match="does not fit"):
+        tensor + np.int64(2**40)
+
+
+@pytest.mark.parametrize("name", ["lt", "le", "gt", "ge", "eq", "ne"])
+def test_numbers_are_compared_in_the_dtype_of_the_tensor(name):
+    compare, tensor = getattr(operator, name), tf.constant(1.1)
+
+    assert compare(1, 1) == bool(compare(tensor, np.float64(1.1))) == bool(compare(np.float64(1.1), tensor))
+
+
+@pytest.mark.parametrize(
+    ("make", "form", "expected"),
+    [
+        (lambda: tf.constant(1.5), "{}", "1.5"),
+        (lambda: tf.constant(1.5), "{:.3f}", "1.500"),
+        (lambda: tf.constant(1.5), "{:>8}", "     1.5"),
+        (lambda: tf.constant([1, 2]), "{}", "[1 2]"),
+        (lambda: tf.constant(3), "{:d}", "3"),
+        (lambda: tf.constant(True), "{}", "True"),
+        (lambda: tf.constant("a"), "{}", "b'a'"),
+        (lambda: tf.constant(1.5), "{!s}", "tf.Tensor(1.5, shape=(), dtype=float32)"),
+    ],
+)
+def test_formatting_shows_the_value_alone_as_in_tensorflow(make, form, expected):
+    assert expected == form.format(make())

@@ -103,3 +103,130 @@ def test_what_has_no_such_axis_or_no_numbers_is_not_reduced(any_backend, reduce,
 )
 def test_range_counts_in_the_widest_dtype_of_its_numbers_as_in_tensorflow(bounds, expected):
     assert expected == str(tf.range(*bounds()).dtype)
+
+
+EAGER_AND_STAGED = pytest.mark.parametrize("around", [lambda step: step, tf.function], ids=["eager", "staged"])
+
+
+@pytest.mark.parametrize("size", [2, np.int64(2), [2], (2,), np.array([2])])
+def test_one_number_is_a_shape(any_backend, size):
+    assert [1.0, 1.0] == tf.constant(1.0, shape=size).tolist()
+    assert [0.0, 0.0] == tf.zeros(size).tolist()
+
+
+@EAGER_AND_STAGED
+def test_a_tensor_takes_the_shape_of_a_constant(any_backend, around):
+    assert [1.0, 1.0] == around(lambda x: tf.constant(x, shape=[2]))(tf.constant(1.0)).tolist()
+    assert [[1.0], [2.0]] == around(lambda x: tf.constant(x, shape=[2, 1]))(tf.constant([1.0, 2.0])).tolist()
+
+
+@EAGER_AND_STAGED
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [(float, "float32"), (int, "int32"), (bool, "bool"), ("int16", "int16"), (np.uint8, "uint8"), ("float", "float32")],
+)
+def test_a_dtype_may_be_a_type_or_a_name(any_backend, around, dtype, expected):
+    made = around(
+        lambda x: (
+            tf.cast(x, dtype),
+            tf.ones([1], dtype),
+            tf.zeros([1], dtype),
+            tf.constant(True, dtype),
+            tf.convert_to_tensor(True, dtype),
+        )
+    )(tf.constant(1))
+
+    assert {expected} == {str(one.dtype) for one in made}
+    assert expected == str(tf.TensorSpec([], dtype).dtype) == str(tf.Variable(True, dtype=dtype).dtype)
+
+
+def test_shapes_sizes_ranges_and_random_numbers_take_a_type_as_dtype(any_backend):
+    made = [tf.range(3, dtype=float), tf.random.uniform([2], dtype=float)]
+
+    assert {"float32"} == {str(one.dtype) for one in made}
+    assert {"int32"} == {str(one.dtype) for one in (tf.shape([1], int), tf.size([1], int), tf.range(3, dtype=int))}
+
+
+@EAGER_AND_STAGED
+@pytest.mark.parametrize(
+    ("values", "expected", "dtype"),
+    [
+        (lambda x: [x, x], [1.5, 1.5], "float32"),
+        (lambda x: (x, 2.0), [1.5, 2.0], "float32"),
+        (lambda x: [2, x], [2.0, 1.5], "float32"),
+        (lambda x: [[x, 2.0], [3.0, x]], [[1.5, 2.0], [3.0, 1.5]], "float32"),
+        (lambda x: [[1.0, 2.0], [x, x]], [[1.0, 2.0], [1.5, 1.5]], "float32"),
+        (lambda x: [x, np.float64(1)], [1.5, 1.0], "float32"),
+        (lambda x: [tf.cast(x, tf.bfloat16), 2.0], [1.5, 2.0], "bfloat16"),
+        (lambda x: [tf.stack([x, x]), [3, 4]], [[1.5, 1.5], [3.0, 4.0]], "float32"),
+    ],
+)
+def test_lists_of_tensors_and_numbers_become_one_tensor(any_backend, around, values, expected, dtype):
+    result = around(lambda x: tf.convert_to_tensor(values(x)))(tf.constant(1.5))
+
+    assert isinstance(result, any_backend.tensor_type)
+    assert (expected, dtype) == (result.tolist(), str(result.dtype))
+
+
+def test_a_list_may_have_variables_in_it(any_backend):
+    assert [1.0, 2.0] == tf.convert_to_tensor([tf.Variable(1.0), 2.0]).tolist()
+
+
+@EAGER_AND_STAGED
+def test_tensors_that_do_not_fit_together_are_refused(any_backend, around):
+    with pytest.raises(ValueError, match="equal shapes"):
+        around(lambda x: tf.convert_to_tensor([x, [x, x]]))(tf.constant(1.0))
+    with pytest.raises(ValueError, match="dtype"):
+        around(lambda x: tf.convert_to_tensor([x, tf.cast(x, tf.int32)]))(tf.constant(1.0))
+
+
+def test_arrays_of_text_become_tensors():
+    for array in (np.array(["a", "b"], object), np.array(["a", b"b"], object), np.array(["a", "b"])):
+        assert [b"a", b"b"] == tf.constant(array).tolist()
+    with pytest.raises(TypeError, match="is no tensor"):
+        tf.constant(np.array([1, "b"], object))
+
+
+@EAGER_AND_STAGED
+def test_what_reduce_to_leaves_on_several_devices_is_used_as_a_tensor(any_backend, names, around):
+    strategy = tf.distribute.MirroredStrategy(names[:2])
+
+    def merged(strategy, value):
+        total = strategy.extended.reduce_to("SUM", value, value)
+        return total + 1, 2 * total, -total, tf.square(total), tf.add(1.0, total), total > 1, tf.reduce_sum(total)
+
+    def step():
+        return strategy.run(lambda: tf.distribute.get_replica_context().merge_call(merged, (tf.constant(1.5),)))
+
+    first = [float(strategy.experimental_local_results(one)[0]) for one in around(step)()]
+
+    assert [4.0, 6.0, -3.0, 9.0, 4.0, 1.0, 3.0] == first
+
+
+def test_a_value_on_several_devices_has_shape_dtype_and_numbers(any_backend, names):
+    strategy = tf.distribute.MirroredStrategy(names[:2])
+    value = strategy.experimental_distribute_values_from_function(lambda _: tf.constant([1.0]))
+    total = strategy.extended.reduce_to("SUM", value, names[:2])
+
+    assert ((1,), "float32", [2.0]) == (tuple(total.shape), str(total.dtype), total.numpy().tolist())
+    assert total == total
+    assert hash(total)
+    assert bool(total)
+    with tf.device(names[1]):
+        assert names[1] == tf.device_name(total + 1.0)[-5:]
+    with pytest.raises(TypeError):
+        value + 1.0
+
+
+@pytest.mark.parametrize("show", [str, repr, "{}".format])
+def test_a_per_replica_value_prints_in_a_function(any_backend, names, show):
+    strategy, texts = tf.distribute.MirroredStrategy(names[:2]), []
+
+    @tf.function
+    def step():
+        texts.append(show(strategy.run(lambda: tf.constant(1.0))))
+
+    step()
+
+    assert texts[0].startswith("PerReplica:{\n  0: ")
+    assert "\n  1: " in texts[0]

@@ -77,3 +77,29 @@ def test_sizes_that_differ_between_datasets_are_left_open():
 def test_datasets_of_another_dtype_or_rank_do_not_follow_each_other(other):
     with pytest.raises((ValueError, TypeError), match="expected"):
         tf.data.Dataset.from_tensors(np.ones((2, 3))).concatenate(tf.data.Dataset.from_tensors(other))
+
+
+def test_a_spec_may_leave_the_shape_open():
+    spec = tf.TensorSpec(None, tf.float32)
+
+    assert "TensorSpec(shape=<unknown>, dtype=tf.float32, name=None)" == repr(spec)
+    assert spec == tf.TensorSpec(None, tf.float32)
+    assert spec != tf.TensorSpec([], tf.float32)
+    assert spec.is_compatible_with(tf.constant(1.0))
+    assert spec.is_compatible_with(tf.ones([2, 3]))
+    assert tf.TensorSpec([2], tf.float32).is_compatible_with(spec)
+    assert not spec.is_compatible_with(tf.constant(1))
+
+
+def test_a_signature_without_a_shape_takes_any(any_backend):
+    @tf.function(input_signature=[tf.TensorSpec(None, tf.float32)])
+    def double(x):
+        return x * 2
+
+    assert (2.0, [2.0, 2.0]) == (double(tf.constant(1.0)).tolist(), double(tf.ones([2])).tolist())
+
+
+def test_a_generator_may_promise_no_shape():
+    dataset = tf.data.Dataset.from_generator(lambda: iter([[1.0], [2.0]]), output_signature=tf.TensorSpec(None, float))
+
+    assert [[1.0], [2.0]] == [one.tolist() for one in dataset]

@@ -1,0 +1,190 @@
+"""The operations that work on each element, and those that reduce: one line for each, over numpy or jax.numpy.
+
+A line names the function of the array namespace (`x.__array_namespace__()`), and the kinds of numbers that TensorFlow takes.
+"""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from refdist._core.base import convert
+from refdist._core.base.errors import DtypeError, InvalidArgumentError
+from refdist._core.base.jax_facts import is_tracer
+from refdist._core.base.where import HERE
+from refdist._core.devices.tensor import dtype_name
+from refdist._core.ops.tensor_functions import convert_to_tensor, is_tensor, reduced
+from refdist._core.replicas.values import Mirrored
+from refdist._core.variables.tensors import current_value
+
+_FLOATS, _NUMBERS, _SIGNED, _TRUTHS, _ANY = "f", "iuf", "if", "b", "biufO"
+_WORDS = {"f": "floats", "iuf": "numbers", "if": "signed numbers", "b": "truth values"}
+
+Operation = Callable[..., Any]
+
+
+def _unary(name: str, function: str | Operation, kinds: str) -> Operation:
+    """Make an operation on each element of a tensor."""
+
+    def operation(x: Any, name: Any = None) -> Any:
+        tensor = _of_kind(convert_to_tensor(x), kinds, label)
+        with np.errstate(all="ignore"):  # what is no number is nan, without a word, on all backends
+            if callable(function):
+                return function(tensor)
+            return getattr(tensor.__array_namespace__(), function)(tensor)
+
+    label = name
+    return _named(operation, name, "Apply {} to each element of a tensor.")
+
+
+def _binary(name: str, function: str | Operation, kinds: str) -> Operation:
+    """Make an operation on the elements of two tensors; a number takes the dtype of the tensor beside it."""
+
+    def operation(x: Any, y: Any, name: Any = None) -> Any:
+        first, second = pair(x, y, label)
+        _of_kind(first, kinds, label)
+        with np.errstate(all="ignore"):
+            if callable(function):
+                return function(first, second)
+            return getattr(first.__array_namespace__(), function)(first, second)
+
+    label = name
+    return _named(operation, name, "Apply {} to the elements of two tensors.")
+
+
+def _reduction(name: str, function: str, kinds: str, of_nothing: Callable[[np.dtype[Any]], Any] | None) -> Operation:
+    """Make an operation that combines all elements of a tensor, or those along an axis."""
+
+    def operation(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
+        tensor = convert_to_tensor(input_tensor, None if kinds != _TRUTHS or np.size(input_tensor) else bool)
+        _of_kind(tensor, kinds, label)
+        options: dict[str, Any] = {"dtype": tensor.dtype} if function == "prod" else {}
+        if of_nothing is not None and 0 in tensor.shape:
+            options["initial"] = of_nothing(tensor.dtype)
+        reduce = getattr(tensor.__array_namespace__(), function)
+        result = reduce(tensor, axis=reduced(tensor, axis), keepdims=bool(keepdims), **options)
+        return convert_to_tensor(result)
+
+    label = name
+    return _named(operation, name, "Apply {} to all elements, or along an axis.")
+
+
+def _named(operation: Operation, name: str, text: str) -> Operation:
+    operation.__name__ = operation.__qualname__ = name
+    operation.__doc__ = text.format(name)
+    return operation
+
+
+def pair(x: Any, y: Any, name: str) -> tuple[Any, Any]:
+    """Two operands as tensors of one dtype: that of the tensor, where the other is a number, and else that of the first."""
+    x, y = (value.nearest() if isinstance(value, Mirrored) else current_value(value) for value in (x, y))
+    if is_tensor(x) or not is_tensor(y):
+        first = convert_to_tensor(x)
+        second = beside(y, first.dtype)
+    else:
+        second = convert_to_tensor(y)
+        first = beside(x, second.dtype)
+    if first.dtype != second.dtype:
+        raise DtypeError(
+            f"{name}() got tensors of the dtypes {dtype_name(first.dtype)} and {dtype_name(second.dtype)}; expected one dtype. "
+            f"Convert one of them with tf.cast()."
+        )
+    return first, second
+
+
+def beside(value: Any, dtype: Any) -> Any:
+    """A value as a tensor; what is no tensor yet takes a dtype, unless it would lose what it says."""
+    if is_tensor(value):
+        return convert_to_tensor(value)
+    if isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind not in "OSU":
+        return convert_to_tensor(convert.cast(np.asarray(value), np.dtype(dtype), value))
+    return convert_to_tensor(value, dtype)
+
+
+def _of_kind(tensor: Any, kinds: str, name: str) -> Any:
+    kind = "f" if tensor.dtype.kind == "V" else tensor.dtype.kind  # bfloat16 is a float too
+    if kind not in kinds:
+        raise DtypeError(
+            f"{name}() got a tensor of dtype {dtype_name(tensor.dtype)}; expected {_WORDS.get(kinds, 'another')}. Convert it with "
+            f"tf.cast()."
+        )
+    return tensor
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+
+
+def _highest(dtype: np.dtype[Any]) -> Any:
+    return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
+
+
+def require(flag: Any, text: str) -> None:
+    """Refuse an argument; a program that is being written will refuse what it does not know yet."""
+    if not is_tracer(flag):
+        if not flag:
+            raise InvalidArgumentError(text)
+    elif (draft := HERE.get().draft) is not None:
+        draft.require(flag, InvalidArgumentError, text)
+
+
+def _power(x: Any, y: Any) -> Any:
+    if x.dtype.kind in "iu":
+        text = "pow() got integers and a negative exponent; expected no negative one. Convert them with tf.cast()."
+        require((y >= 0).all(), text)
+    return x**y
+
+
+def _no_nan(x: Any, y: Any) -> Any:
+    arrays = x.__array_namespace__()
+    zero = y == 0
+    return arrays.where(zero, arrays.zeros_like(x), x / arrays.where(zero, arrays.ones_like(y), y))
+
+
+# name = kind of operation(documented name, function of arrays, dtypes that it takes)
+abs = _unary("abs", "abs", _SIGNED)
+ceil = _unary("ceil", "ceil", _FLOATS)
+cos = _unary("cos", "cos", _FLOATS)
+exp = _unary("exp", "exp", _FLOATS)
+floor = _unary("floor", "floor", _FLOATS)
+is_finite = _unary("is_finite", "isfinite", _FLOATS)
+is_inf = _unary("is_inf", "isinf", _FLOATS)
+is_nan = _unary("is_nan", "isnan", _FLOATS)
+log = _unary("log", "log", _FLOATS)
+log1p = _unary("log1p", "log1p", _FLOATS)
+logical_not = _unary("logical_not", "logical_not", _TRUTHS)
+negative = _unary("negative", "negative", _SIGNED)
+round = _unary("round", lambda x: x if x.dtype.kind in "iu" else x.__array_namespace__().round(x), _NUMBERS)
+rsqrt = _unary("rsqrt", lambda x: 1 / x.__array_namespace__().sqrt(x), _FLOATS)
+sigmoid = _unary("sigmoid", lambda x: 1 / (1 + x.__array_namespace__().exp(-x)), _FLOATS)
+sign = _unary("sign", "sign", _SIGNED)
+sin = _unary("sin", "sin", _FLOATS)
+sqrt = _unary("sqrt", "sqrt", _FLOATS)
+tan = _unary("tan", "tan", _FLOATS)
+tanh = _unary("tanh", "tanh", _FLOATS)
+
+divide = _binary("divide", operator.truediv, _NUMBERS)
+divide_no_nan = _binary("divide_no_nan", _no_nan, _FLOATS)
+equal = _binary("equal", operator.eq, _ANY)
+floordiv = _binary("floordiv", operator.floordiv, _NUMBERS)
+floormod = _binary("floormod", operator.mod, _NUMBERS)
+greater = _binary("greater", operator.gt, _NUMBERS)
+greater_equal = _binary("greater_equal", operator.ge, _NUMBERS)
+less = _binary("less", operator.lt, _NUMBERS)
+less_equal = _binary("less_equal", operator.le, _NUMBERS)
+logical_and = _binary("logical_and", "logical_and", _TRUTHS)
+logical_or = _binary("logical_or", "logical_or", _TRUTHS)
+logical_xor = _binary("logical_xor", "logical_xor", _TRUTHS)
+maximum = _binary("maximum", "maximum", _NUMBERS)
+minimum = _binary("minimum", "minimum", _NUMBERS)
+multiply = _binary("multiply", operator.mul, _NUMBERS)
+not_equal = _binary("not_equal", operator.ne, _ANY)
+pow = _binary("pow", _power, _NUMBERS)
+subtract = _binary("subtract", operator.sub, _NUMBERS)
+
+reduce_all = _reduction("reduce_all", "all", _TRUTHS, None)
+reduce_any = _reduction("reduce_any", "any", _TRUTHS, None)
+reduce_max = _reduction("reduce_max", "max", _NUMBERS, _lowest)
+reduce_min = _reduction("reduce_min", "min", _NUMBERS, _highest)
+reduce_prod = _reduction("reduce_prod", "prod", _NUMBERS, None)

@@ -1,0 +1,75 @@
+"""Shapes behave as those of TensorFlow 2.21."""
+
+import numpy as np
+import pytest
+
+import refdist as tf
+
+Shape = tf.TensorShape
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (lambda: repr(Shape([2, None])), "TensorShape([2, None])"),
+        (lambda: str(Shape([2, None])), "(2, None)"),
+        (lambda: (repr(Shape(None)), str(Shape(None))), ("TensorShape(None)", "<unknown>")),
+        (lambda: Shape(3).as_list(), [3]),
+        (lambda: (Shape(None).rank, Shape([1]).rank, Shape([2, 3]).ndims), (None, 1, 2)),
+        (lambda: (Shape([2, 3]) == (2, 3), Shape([2, 3]) == [2, 3], (2, 3) == Shape([2, 3])), (True,) * 3),
+        (lambda: (Shape(None) == Shape(None), Shape(None) == None), (True, True)),  # noqa: E711
+        (lambda: (Shape([2]) == Shape([3]), Shape([2]) == None, Shape([2]) == "a"), (False,) * 3),  # noqa: E711
+        (lambda: (Shape([2, 3])[0], Shape([2, 3])[1:], Shape(None)[0]), (2, Shape([3]), None)),
+        (lambda: Shape(None)[1:].rank, None),
+        (lambda: (list(Shape([2, None])), len(Shape([2, None]))), ([2, None], 2)),
+        (
+            lambda: [Shape([2, None]).is_compatible_with(one) for one in ([2, 5], [3, 5], [2], None)],
+            [True, False, False, True],
+        ),
+        (
+            lambda: (Shape([2, 3]).num_elements(), Shape([2, None]).num_elements(), Shape([]).num_elements()),
+            (6, None, 1),
+        ),
+        (lambda: (Shape([2]).is_fully_defined(), Shape([None]).is_fully_defined()), (True, False)),
+        (lambda: (Shape([2]) + [3], [1] + Shape([2]), Shape([2]).concatenate(3)), ((2, 3), (1, 2), (2, 3))),
+        (lambda: (bool(Shape([])), bool(Shape(None)), hash(Shape([2])) == hash(Shape([2]))), (True, False, True)),
+        (lambda: Shape(Shape([2])).as_list(), [2]),
+        (lambda: Shape(tf.constant([1.0, 2.0]).shape) == tf.constant([1.0, 2.0]).shape, True),
+    ],
+)
+def test_a_shape_answers_as_tensorflow(found, expected):
+    assert expected == found()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        (lambda: Shape(None).as_list(), ValueError),
+        (lambda: len(Shape(None)), ValueError),
+        (lambda: list(Shape(None)), ValueError),
+        (lambda: Shape([-1]), ValueError),
+        (lambda: Shape(["a"]), TypeError),
+    ],
+)
+def test_what_is_no_shape_or_has_no_rank_is_refused(wrong, error):
+    with pytest.raises(error):
+        wrong()
+
+
+def test_what_takes_a_shape_takes_these(any_backend):
+    assert [0.0, 0.0] == tf.zeros(Shape([2])).tolist() == tf.reshape([[0.0, 0.0]], Shape([2])).tolist()
+    assert [1.0, 1.0] == tf.constant(1.0, shape=Shape([2])).tolist() == tf.fill(Shape([2]), 1.0).tolist()
+    assert tf.TensorSpec([None, 2]) == tf.TensorSpec(Shape([None, 2]))
+    assert tf.TensorSpec(None) == tf.TensorSpec(Shape(None))
+    assert (2,) == tf.Variable([1.0, 2.0], shape=Shape([2])).shape
+
+
+@pytest.mark.parametrize("around", [lambda step: step, tf.function], ids=["eager", "staged"])
+def test_tensors_of_every_backend_are_tensors(any_backend, around):
+    seen = []
+    around(lambda x: seen.append((isinstance(x, tf.Tensor), tf.is_tensor(x))))(tf.constant(1.0))
+
+    assert [(True, True)] == seen
+    assert [False, False, False] == [isinstance(one, tf.Tensor) for one in (tf.Variable(1.0), np.ones(2), 1.0)]
+    with pytest.raises(TypeError, match="that makes tensors"):
+        tf.Tensor(1.0)
