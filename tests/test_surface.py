@@ -45,9 +45,14 @@ DOCUMENTED = {
         CentralStorageStrategy MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy
     """,
     "config": """
-        LogicalDevice LogicalDeviceConfiguration PhysicalDevice experimental_connect_to_cluster
+        LogicalDevice LogicalDeviceConfiguration PhysicalDevice experimental experimental_connect_to_cluster
         functions_run_eagerly get_logical_device_configuration list_logical_devices list_physical_devices
-        run_functions_eagerly set_logical_device_configuration
+        run_functions_eagerly set_logical_device_configuration threading
+    """,
+    "config.experimental": "set_memory_growth",
+    "config.threading": """
+        get_inter_op_parallelism_threads get_intra_op_parallelism_threads set_inter_op_parallelism_threads
+        set_intra_op_parallelism_threads
     """,
     "data": """
         AUTOTUNE Dataset INFINITE_CARDINALITY Options TFRecordDataset TextLineDataset UNKNOWN_CARDINALITY

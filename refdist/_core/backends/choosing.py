@@ -51,7 +51,7 @@ def current() -> Backend:
     if temporary is not None:
         return temporary
     _used = True
-    return _chosen or unused()
+    return unused() if _chosen is None else _chosen
 
 
 def unused() -> Backend:

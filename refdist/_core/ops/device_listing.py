@@ -68,6 +68,16 @@ def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDevi
     return None if count is None else [LogicalDeviceConfiguration()] * count
 
 
+def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
+    """Accept that memory is to grow as needed, which it does here anyhow."""
+    _require_physical(device)
+    if get_logical_device_configuration(device) is not None:
+        raise ValueError(
+            f"Memory growth was to be set for {device.name}, of which logical devices were made; expected one or the other. Leave "
+            f"one out."
+        )
+
+
 def _require_physical(device: PhysicalDevice) -> None:
     if device not in list_physical_devices():
         raise ValueError(

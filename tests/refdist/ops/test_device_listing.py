@@ -72,3 +72,17 @@ def test_what_cannot_be_configured_is_refused():
             with pytest.raises(ValueError, match="list_physical_devices"):
                 wrong("CPU", [])
         assert config.get_logical_device_configuration(cpu) is None
+
+
+def test_memory_may_grow_unless_logical_devices_were_made():
+    with tf.using("host", gpus=2):
+        for device in tf.config.list_physical_devices():
+            assert tf.config.experimental.set_memory_growth(device, True) is None
+        with pytest.raises(ValueError, match="list_physical_devices"):
+            tf.config.experimental.set_memory_growth("GPU:0", True)
+    program = """
+make(2)
+try: tf.config.experimental.set_memory_growth(CPU, True)
+except ValueError as error: print(error)
+"""
+    assert "expected one or the other" in printed(program)

@@ -10,11 +10,13 @@ from refdist._core.ops.device_listing import (
     set_logical_device_configuration,
 )
 from refdist._core.staging.function import functions_run_eagerly, run_functions_eagerly
+from refdist.config import experimental, threading
 
 __all__ = [
     "LogicalDevice",
     "LogicalDeviceConfiguration",
     "PhysicalDevice",
+    "experimental",
     "experimental_connect_to_cluster",
     "functions_run_eagerly",
     "get_logical_device_configuration",
@@ -22,4 +24,5 @@ __all__ = [
     "list_physical_devices",
     "run_functions_eagerly",
     "set_logical_device_configuration",
+    "threading",
 ]
