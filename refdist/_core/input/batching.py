@@ -106,14 +106,14 @@ def _fitted(inner: Any, given: Any, name: str, of_leaf: Callable[[TensorSpec, An
 
 def _shape(leaf: TensorSpec, given: Any) -> tuple[int | None, ...]:
     sizes = (given,) if isinstance(given, int) else tuple(given)
-    if len(sizes) != len(leaf.shape):
+    if len(sizes) != len(leaf.sizes):
         raise ValueError(
-            f"padded_batch() got the shape {sizes} for {leaf}; expected {len(leaf.shape)} sizes, as many as it has dimensions. "
+            f"padded_batch() got the shape {sizes} for {leaf}; expected {len(leaf.sizes)} sizes, as many as it has dimensions. "
             f"Write None for the size of the largest."
         )
     wanted = tuple(None if size in (None, -1) else int(size) for size in sizes)
     if any(
-        most is not None and size is not None and size > most for most, size in zip(wanted, leaf.shape, strict=True)
+        most is not None and size is not None and size > most for most, size in zip(wanted, leaf.sizes, strict=True)
     ):
         raise ValueError(
             f"padded_batch() got the shape {wanted} for {leaf}; expected at least its sizes. Ask for a larger shape."

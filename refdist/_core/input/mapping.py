@@ -210,7 +210,7 @@ def _zeros(spec: Any) -> Any:
 def _zero(leaf: TensorSpec | DatasetSpec) -> Any:
     if isinstance(leaf, DatasetSpec):
         return leaf.of(InMemoryElements([_zeros(leaf.element_spec)], lambda: leaf.element_spec))
-    shape = tuple(1 if size is None else size for size in leaf.shape)
+    shape = tuple(1 if size is None else size for size in leaf.sizes)
     return np.full(shape, _zero_value(leaf), leaf.dtype)
 
 
@@ -222,7 +222,7 @@ def _ones(leaf: TensorSpec | DatasetSpec) -> Any:
 def _larger(leaf: TensorSpec | DatasetSpec, array: Any) -> Any:
     if isinstance(leaf, DatasetSpec):
         return array
-    sizes = zip(leaf.shape, np.shape(array), strict=True)
+    sizes = zip(leaf.sizes, np.shape(array), strict=True)
     shape = tuple(size + 1 if known is None else size for known, size in sizes)
     return np.resize(array, shape) if np.size(array) else np.full(shape, _zero_value(leaf), leaf.dtype)
 

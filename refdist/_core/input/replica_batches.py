@@ -361,7 +361,7 @@ def _empty_like(leaf: Any) -> Any:
 
 
 def _zeros(leaf: TensorSpec) -> Any:
-    return np.zeros([size or 0 for size in leaf.shape], leaf.dtype)
+    return np.zeros([size or 0 for size in leaf.sizes], leaf.dtype)
 
 
 def _require_batch(rank: int) -> None:

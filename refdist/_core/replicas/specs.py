@@ -35,6 +35,16 @@ class TensorSpec:
             object.__setattr__(self, "shape", tuple(None if size is None else int(size) for size in sizes))
         object.__setattr__(self, "dtype", numpy_dtype(self.dtype))
 
+    @property
+    def sizes(self) -> Shape:
+        """The shape, where the number of dimensions has to be known."""
+        if self.shape is None:
+            raise ValueError(
+                f"{self!r} says nothing of the shape; expected the number of dimensions to be known here. Write None for each "
+                f"size that is not known, such as TensorSpec([None, 2])."
+            )
+        return self.shape
+
     def is_compatible_with(self, other: Any) -> bool:
         """Say whether a tensor, or what another spec stands for, fits this one.
 

@@ -39,7 +39,9 @@ class ConcreteFunction:
         specs = [_named(arg, names[place] if place < len(names) else None) for place, arg in enumerate(args)]
         self.structured_input_signature: Any = (tuple(specs), {name: _named(arg, name) for name, arg in kwargs.items()})
         self.inputs = [leaf for leaf in nest.flatten(self.structured_input_signature) if isinstance(leaf, _SPECS)]
-        known = all(isinstance(one, TensorSpec) and None not in one.shape for one in self.inputs)
+        known = all(
+            isinstance(one, TensorSpec) and one.shape is not None and None not in one.shape for one in self.inputs
+        )
         self._program = program(*nest.map_structure(_example, self.structured_input_signature)) if known else None
 
     @property
@@ -115,7 +117,7 @@ def _example(leaf: Any) -> Any:
     """A tensor that a spec of known sizes stands for; anything else stays itself."""
     if not isinstance(leaf, TensorSpec):
         return leaf
-    sizes = [size for size in leaf.shape if size is not None]
+    sizes = [size for size in leaf.sizes if size is not None]
     return context.backend().put(np.zeros(sizes, leaf.dtype), None)
 
 
