@@ -60,15 +60,21 @@ def the_multi_worker_strategy_has_the_general_text(plant: Plant) -> None:
 
 @fault("CLUSTER-06")
 def a_strategy_without_arguments_has_an_empty_cluster(plant: Plant) -> None:
-    def empty() -> SimpleClusterResolver:
-        return SimpleClusterResolver(ClusterSpec({}))
+    class Empty(TFConfigClusterResolver):
+        """A resolver that has not found the cluster."""
 
-    plant.replace(multi_worker_mirrored, "TFConfigClusterResolver", empty)
+        def cluster_spec(self) -> ClusterSpec:
+            """Return no jobs."""
+            return ClusterSpec({})
+
+    plant.replace(multi_worker_mirrored, "TFConfigClusterResolver", Empty)
 
 
 @fault("CLUSTER-07")
 def the_addresses_of_a_job_are_put_in_order(plant: Plant) -> None:
-    plant.wrap(cluster_spec, "_addresses", lambda original: lambda *given: sorted(original(*given)))
+    plant.wrap(
+        cluster_spec, "_tasks", lambda original: lambda *given: dict(enumerate(sorted(original(*given).values())))
+    )
 
 
 @fault("CLUSTER-08")

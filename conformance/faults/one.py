@@ -161,7 +161,7 @@ def a_missing_device_is_a_wrong_value(plant: Plant) -> None:
 def input_for_one_device_stays_on_the_host(plant: Plant) -> None:
     def staying(original: Any) -> Any:
         stay = InputOptions(experimental_fetch_to_device=False)
-        return lambda plan, options: original(plan, stay if plan.name == "one_device" else options)
+        return lambda plan, options, **more: original(plan, stay if plan.name == "one_device" else options, **more)
 
     plant.wrap(strategy, "Placer", staying)
 

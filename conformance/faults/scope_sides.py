@@ -70,7 +70,10 @@ def saving_stores_every_copy(plant: Plant) -> None:
         """A variable that is read as all of its copies."""
 
         def __init__(self, variable: Any) -> None:
-            self._copies = getattr(variable, "copies", (variable,))
+            self._variable, self._copies = variable, getattr(variable, "copies", (variable,))
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._variable, name)
 
         def numpy(self) -> Any:
             """Return the copies as one array with a dimension more."""
@@ -85,7 +88,10 @@ def saving_stores_every_copy(plant: Plant) -> None:
 
 @fault("SCOPE-27")
 def loading_makes_plain_variables_everywhere(plant: Plant) -> None:
-    plant.replace(saved_model, "Variable", lambda array, name: type.__call__(Variable, initial_value=array, name=name))
+    def plain(array: Any, *args: Any, **kwargs: Any) -> Any:
+        return type.__call__(Variable, array, *args, **kwargs)
+
+    plant.replace(saved_model, "Variable", plain)
 
 
 @fault("SCOPE-28")
