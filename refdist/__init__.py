@@ -130,6 +130,8 @@ from refdist._core.saving.module import Module
 from refdist._core.seam.draft import executing_eagerly
 from refdist._core.staging.function import function
 from refdist._core.strategies.logical_devices import logical_pieces
+from refdist._core.tape.custom_gradient import custom_gradient, gradients, recompute_grad, stop_gradient
+from refdist._core.tape.gradient_tape import GradientTape, UnconnectedGradients
 from refdist._core.variables.variable import Variable
 from refdist._core.wiring import install as _install
 from refdist._core.wiring import loaded_when_asked_for as __getattr__  # noqa: F401, Python asks it for what is not here
@@ -139,12 +141,14 @@ _install()
 __version__ = "0.1.0"
 
 __all__ = [
+    "GradientTape",
     "Graph",
     "IndexedSlices",
     "Module",
     "Tensor",
     "TensorShape",
     "TensorSpec",
+    "UnconnectedGradients",
     "Variable",
     "VariableAggregation",
     "VariableSynchronization",
@@ -165,6 +169,7 @@ __all__ = [
     "control_dependencies",
     "convert_to_tensor",
     "cos",
+    "custom_gradient",
     "data",
     "device",
     "device_name",
@@ -183,6 +188,7 @@ __all__ = [
     "floor",
     "function",
     "gather",
+    "gradients",
     "greater",
     "greater_equal",
     "group",
@@ -220,6 +226,7 @@ __all__ = [
     "random",
     "range",
     "rank",
+    "recompute_grad",
     "reduce_all",
     "reduce_any",
     "reduce_logsumexp",
@@ -241,6 +248,7 @@ __all__ = [
     "square",
     "squeeze",
     "stack",
+    "stop_gradient",
     "string",
     "subtract",
     "tan",

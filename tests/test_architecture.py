@@ -30,6 +30,7 @@ ROOMS = (
     "staging",
     "saving",
     "ops",
+    "tape",
     "coordination",
     "keras",
 )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from refdist._core.replicas.graph import Graph
     from refdist._core.seam.backend import Backend
     from refdist._core.seam.draft import Draft, StagedRuns
+    from refdist._core.seam.tapes import Tapes
     from refdist._core.strategies.strategy import StrategyBase
 
 Creator = Callable[..., Any]
@@ -39,6 +40,7 @@ class Where(NamedTuple):
     with_workers: bool = False  # whether the workers of this program run together, so that they can meet
     worker: "tuple[StrategyBase, int] | None" = None  # the parameter-server worker that a scheduled function is on
     creations: dict[Any, Any] | None = None  # variables made in this run of replicas, one dict for all of them
+    tapes: "Tapes | None" = None  # what records the operations, to take gradients of them
 
 
 where_of: Callable[[Iterable[Any]], Where] = functools.partial(tuple.__new__, Where)

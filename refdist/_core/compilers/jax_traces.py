@@ -16,8 +16,16 @@ from refdist._core.base.jax_facts import is_tracer
 
 
 def trace_state() -> object:
-    """A token for the open traces; it compares equal while the same ones are open."""
-    return get_opaque_trace_state(convention="flax")  # pyright: ignore
+    """A token for the open traces; it compares equal while the same ones are open, whether or not a tape records."""
+    if _innermost() is trace_ctx.trace:
+        return get_opaque_trace_state(convention="flax")  # pyright: ignore
+    with set_current_trace(_innermost()):
+        return get_opaque_trace_state(convention="flax")  # pyright: ignore
+
+
+def _innermost() -> Any:
+    """The trace that does the work: one of ours in front of it only reports what is done."""
+    return getattr(trace_ctx.trace, "parent", trace_ctx.trace)
 
 
 _NUMBERS = itertools.count()
@@ -52,7 +60,7 @@ def staging() -> bool:
 
 def writing_a_program() -> bool:
     """Say whether the innermost trace is that of a program: of jit, scan or cond, not of grad or vmap."""
-    return isinstance(trace_ctx.trace, DynamicJaxprTrace)
+    return isinstance(_innermost(), DynamicJaxprTrace)
 
 
 def checked_indices() -> AbstractContextManager[Any]:

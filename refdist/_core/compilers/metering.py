@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import jax
-from jax._src.core import EvalTrace, set_current_trace  # pyright: ignore
+from jax._src.core import set_current_trace  # pyright: ignore
 
 from refdist._core.compilers.costs import cost_of_call
-from refdist._core.compilers.jax_traces import tracing, treat_as_outside
+from refdist._core.compilers.jax_traces import tracing
+from refdist._core.compilers.observing import OBSERVED, charge_with
 
 Charge = Callable[[float, float, str, Sequence[Any]], None]
 """Takes the operations, the bytes, the name and the inputs of what was computed."""
@@ -21,27 +22,15 @@ class _Asked(threading.local):
     charge: Charge | None = None
 
 
-class _Meter(EvalTrace):
-    """Computes as JAX does outside of all traces, and reports what was computed.
-
-    There is only one, because JAX keeps compiled programs for the trace in which they were first called.
-    """
-
-    def process_primitive(self, primitive: Any, args: Any, params: Any, /) -> Any:
-        results = super().process_primitive(primitive, args, params)
-        charge = _ASKED.charge
-        if charge is not None:
-            outputs = results if primitive.multiple_results else [results]
-            flops, moved = cost_of_call(
-                primitive, [jax.typeof(x) for x in args], [jax.typeof(x) for x in outputs], params
-            )
-            charge(flops, moved, _name(primitive, params), [getattr(x, "val", x) for x in args])
-        return results
-
-
 _ASKED = _Asked()
-_METER = _Meter()
-treat_as_outside(_METER)
+
+
+@charge_with
+def _charged(primitive: Any, args: Any, params: Any, outputs: Sequence[Any]) -> None:
+    charge = _ASKED.charge
+    if charge is not None:
+        flops, moved = cost_of_call(primitive, [jax.typeof(x) for x in args], [jax.typeof(x) for x in outputs], params)
+        charge(flops, moved, _name(primitive, params), [getattr(x, "val", x) for x in args])
 
 
 @contextmanager
@@ -52,7 +41,7 @@ def metered(charge: Charge) -> Generator[None]:
         return
     before, _ASKED.charge = _ASKED.charge, charge
     try:
-        with set_current_trace(_METER):
+        with set_current_trace(OBSERVED):
             yield
     finally:
         _ASKED.charge = before

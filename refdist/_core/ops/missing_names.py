@@ -3,14 +3,7 @@
 from collections.abc import Callable
 from typing import Never
 
-_IN_REPLICAS = "in the function that strategy.run() takes, where tensors are arrays that JAX accepts"
-_GRADIENTS = f"jax.grad or jax.value_and_grad {_IN_REPLICAS}"
-
 REMEDIES = {
-    "GradientTape": _GRADIENTS,
-    "gradients": _GRADIENTS,
-    "custom_gradient": "jax.custom_vjp",
-    "stop_gradient": "jax.lax.stop_gradient",
     "hessians": "jax.hessian",
     "optimizers": "tf.keras.optimizers, or optax",
     "losses": "tf.keras.losses, or tf.nn",

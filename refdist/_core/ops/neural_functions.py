@@ -6,7 +6,7 @@ import numpy as np
 
 from refdist._core.base.errors import DtypeError, InvalidArgumentError
 from refdist._core.devices.tensor import dtype_name
-from refdist._core.ops.operation_table import abs, exp, log, log1p, maximum, pair, reduce_max, sqrt
+from refdist._core.ops.operation_table import abs, exp, log, log1p, pair, reduce_max, sqrt
 from refdist._core.ops.shape_functions import require_indices, squeeze
 from refdist._core.ops.tensor_functions import cast, convert_to_tensor, reduce_mean, reduce_sum, square
 from refdist._core.replicas import context
@@ -14,7 +14,8 @@ from refdist._core.replicas import context
 
 def relu(features: Any, name: Any = None) -> Any:
     """Replace negative elements by zero."""
-    return maximum(features, 0)
+    tensor, zero = pair(features, 0, "relu")
+    return tensor.__array_namespace__().where(tensor <= zero, zero, tensor)  # so that the gradient at 0 is 0
 
 
 def softmax(logits: Any, axis: Any = None, name: Any = None) -> Any:

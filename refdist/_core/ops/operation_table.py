@@ -136,6 +136,15 @@ def _power(x: Any, y: Any) -> Any:
     return x**y
 
 
+def _extreme(name: str, x: Any, y: Any) -> Any:
+    arrays = x.__array_namespace__()
+    if HERE.get().tapes is None:
+        return getattr(arrays, name)(x, y)
+    # Of equal numbers the first one has the gradient, as in TensorFlow; JAX would give half of it to each.
+    first = x >= y if name == "maximum" else x <= y
+    return arrays.where(first | arrays.isnan(x), x, y)
+
+
 def _no_nan(x: Any, y: Any) -> Any:
     arrays = x.__array_namespace__()
     zero = y == 0
@@ -176,8 +185,8 @@ less_equal = _binary("less_equal", operator.le, _NUMBERS)
 logical_and = _binary("logical_and", "logical_and", _TRUTHS)
 logical_or = _binary("logical_or", "logical_or", _TRUTHS)
 logical_xor = _binary("logical_xor", "logical_xor", _TRUTHS)
-maximum = _binary("maximum", "maximum", _NUMBERS)
-minimum = _binary("minimum", "minimum", _NUMBERS)
+maximum = _binary("maximum", lambda x, y: _extreme("maximum", x, y), _NUMBERS)
+minimum = _binary("minimum", lambda x, y: _extreme("minimum", x, y), _NUMBERS)
 multiply = _binary("multiply", operator.mul, _NUMBERS)
 not_equal = _binary("not_equal", operator.ne, _ANY)
 pow = _binary("pow", _power, _NUMBERS)

@@ -9,6 +9,7 @@ import numpy as np
 
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.errors import DtypeError, InvalidArgumentError, UnimplementedError
+from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.where import HERE
 from refdist._core.ops.operation_table import beside, maximum, minimum, pair, require
@@ -215,6 +216,13 @@ def gather(
     place = _inside(batch_dims if axis is None else axis, len(tensor.shape), "gather")
     require_indices(places, tensor.shape[place], "gather")
     if not batch_dims:
+        tapes = HERE.get().tapes
+        if tapes is not None and place == 0:
+            return tapes.carried_out(
+                lambda rows: rows.__array_namespace__().take(rows, places, axis=0),
+                tensor,
+                lambda given: _slices_of(given, places, tensor.shape),
+            )
         return convert_to_tensor(tensor.__array_namespace__().take(tensor, places, axis=place))
     if place != batch_dims or batch_dims < 0:
         raise UnimplementedError(
@@ -224,6 +232,11 @@ def gather(
         batch_dims, *tensor.shape[:batch_dims], *[1] * (places.ndim - batch_dims)
     )
     return tensor[(*batches, places)]
+
+
+def _slices_of(gradient: Any, places: Any, shape: Sequence[int]) -> IndexedSlices:
+    """The gradient with respect to the rows that were taken, which says nothing about the others."""
+    return IndexedSlices(gradient.reshape(-1, *shape[1:]), places.reshape(-1), np.array(shape, np.int32))
 
 
 def require_indices(indices: Any, count: int, name: str) -> None:

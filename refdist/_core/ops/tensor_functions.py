@@ -57,6 +57,11 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: Any = None) -> Any:
     """Convert a value to a tensor; a tensor is returned as it is."""
     value = value.nearest() if isinstance(value, Mirrored) else current_value(value)
     require_single(value, "convert_to_tensor()")
+    tapes = HERE.get().tapes
+    return _converted(value, dtype) if tapes is None else tapes.tensor(_converted(tapes.tensor(value), dtype))
+
+
+def _converted(value: Any, dtype: Any) -> Any:
     if is_jax(value):  # an array of JAX, or a tracer, which numpy cannot convert
         return value if dtype is None else value.astype(numpy_dtype(dtype))
     if _is_tensor(value):

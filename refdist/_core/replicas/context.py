@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from refdist._core.backends.choosing import current
 from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
@@ -90,6 +92,12 @@ class ReplicaContext:
         frame = HERE.get().frame
         if frame is None or frame.replica is not self or "jax" in sys.modules:  # else there is nothing to refuse
             self.require_current("all_reduce")
+        if (tapes := HERE.get().tapes) is not None:
+            return tapes.carried_out(
+                lambda given: self.all_reduce(op, given, options),
+                value,
+                lambda given: self.all_reduce(op, given, options),
+            )
         if isinstance(value, nest.CONTAINERS):
             value = nest.map_structure(self._combinable, value)
             details = (nest.shape_of(value), *map(_likeness, nest.flatten(value)))
@@ -108,9 +116,23 @@ class ReplicaContext:
                 "all_gather() got IndexedSlices; expected tensors. Gather their values and their indices, or make tensors of them "
                 "with tf.convert_to_tensor()."
             )
+        if (tapes := HERE.get().tapes) is not None:
+            return tapes.carried_out(
+                lambda given: self.all_gather(given, axis, options),
+                value,
+                lambda given: nest.map_structure(lambda whole, own: self._own_part(whole, own, axis), given, value),
+            )
         tensors = nest.map_structure(self._tensor, value)
         # Sizes may differ along the axis; the gathering itself checks the others.
         return self.meet(f"all_gather(axis={axis})", nest.shape_of(tensors), _all_gather, (axis, tensors))
+
+    def _own_part(self, whole: Any, own: Any, axis: int) -> Any:
+        """The part of a gathered gradient that belongs to what this replica brought, summed over the replicas."""
+        total = self.all_reduce(_SUM, whole)
+        sizes = self.all_gather(np.array([own.shape[axis]]), 0)
+        before = np.arange(self.num_replicas_in_sync) < self._replica_id
+        places = (sizes * before).sum() + np.arange(own.shape[axis])
+        return total.__array_namespace__().take(total, places, axis=axis)
 
     def meet(
         self, kind: str, details: Any, hold: "Callable[[StrategyBase, Sequence[Any]], Sequence[Any]]", payload: Any

@@ -158,6 +158,8 @@ class Function:
             return self.python_function(*args, **kwargs)
         if here.draft is not None:
             return returned_from_draft(self.python_function(*args, **kwargs))
+        if here.tapes is not None:  # which record operations one by one
+            return self.python_function(*args, **kwargs)
         if frame is None or frame.replica is None or frame.strategy.extended.plan.name == "default":
             return self._run(None, self.python_function, args, kwargs)
         if frame.strategy.extended.num_replicas == 1:

@@ -100,7 +100,7 @@ class ReplicaDraft:
         before, self._traces = self._traces, self.compiler.open_traces()
         contexts, self._contexts = self._contexts, contextlib.ExitStack()
         try:
-            with entered(draft=self), self._contexts:
+            with entered(draft=self, tapes=None), self._contexts:
                 yield
         finally:
             self._contexts = contexts
@@ -222,7 +222,7 @@ class ReplicaDraft:
     @contextlib.contextmanager
     def _left(self) -> Generator[None]:
         """Leave the draft for a while."""
-        with entered(draft=None), self.compiler.at_once():
+        with entered(draft=None, tapes=None), self.compiler.at_once():
             yield
 
     def per_replica(self, own: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from refdist._core.base import nest
 from refdist._core.base.enums import ReduceOp, VariableAggregation
 from refdist._core.base.indexed_slices import IndexedSlices
-from refdist._core.base.where import Frame, entered
+from refdist._core.base.where import HERE, Frame, entered
 from refdist._core.devices.tensor import mean_dtype
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, PerReplica, regroup, select
@@ -62,7 +62,7 @@ class StagedExtended(StrategyExtended):
             return leaf if draft.one_for_all(leaf) else self._seen_outside(leaf)
 
         local = nest.map_structure(localised, (tuple(args), dict(kwargs or {})))
-        with entered(creations={}):
+        with entered(creations={}, tapes=None if self._count > 1 else HERE.get().tapes):
             if not once:
                 return ReplicaPrograms(self, strategy, fn, local, self._count).merged()
             number = 0 if self._count == 1 else draft.compiler.replica_number()

@@ -69,7 +69,7 @@ class EagerExtended(StrategyExtended):
             with step, entered(frame=frames[0], device=devices[0]), backend.on(devices[0]):
                 positional, named = given.of(0)
                 return self._owned(fn(*positional, **named), devices[0])
-        tensor_type, surroundings = backend.tensor_type, HERE.get()._replace(creations={})[2:]
+        tensor_type, surroundings = backend.tensor_type, HERE.get()._replace(creations={}, tapes=None)[2:]
 
         def body(index: int) -> Any:
             HERE.set(where_of((frames[index], devices[index]) + surroundings))

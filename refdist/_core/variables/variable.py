@@ -137,16 +137,15 @@ class Variable(Readable, metaclass=_Creation):
 
     def read_value(self) -> Any:
         """The current value; a replica gets it on its own device."""
-        stored = self.stored
-        if HERE.get().draft is not None:
-            return stored
-        if "jax" in sys.modules and staging():
-            context.require_not_staged(f"The variable {self.name!r}")
-        # The value of a parameter server is brought here, because nothing is computed there.
-        here = HERE.get().device or (host_device(self._backend) if self._device.job == "ps" else None)
-        if here is None or here == self._device:
-            return stored
-        return self._backend.copy(stored, here)
+        stored, where = self.stored, HERE.get()
+        if where.draft is None:
+            if "jax" in sys.modules and staging():
+                context.require_not_staged(f"The variable {self.name!r}")
+            # The value of a parameter server is brought here, because nothing is computed there.
+            here = where.device or (host_device(self._backend) if self._device.job == "ps" else None)
+            if here is not None and here != self._device:
+                stored = self._backend.copy(stored, here)
+        return stored if where.tapes is None else where.tapes.read(self, stored)
 
     def value(self) -> Any:
         """The same as `read_value`."""

@@ -1,0 +1,1 @@
+"""Gradients of what was computed."""
