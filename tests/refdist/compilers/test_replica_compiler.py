@@ -1,7 +1,5 @@
 """What a replica can say about itself and the others while a program is written, and what is compared between them."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +9,7 @@ import refdist as tf
 from refdist._core.base.enums import ReduceOp
 from refdist._core.compilers.replica_compiler import bits, in_program
 
-FLOAT, ENTROPY = np.dtype(np.float32), np.uint32([7, 8])
+FLOAT = np.dtype(np.float32)
 ROWS = np.float32([[1, 2], [3, 4], [8, 9]])
 BACKENDS = {"simulator": ("GPU", "gpus"), "jax": ("CPU", "cpus")}
 
@@ -42,11 +40,6 @@ def sayings(compiler, x):
         "only on the first": compiler.on_replica(0, x, x * 0),
         "only on the last": compiler.on_replica(compiler.count - 1, x, x * 0),
     }
-    if compiler.exact and compiler.count > 1:  # whichever compiler it is, the numbers come from the same code
-        draw = functools.partial(compiler.uniform, jnp.asarray(ENTROPY), shape=(20,), low=3, high=9)
-        said["random each"] = draw(0, dtype=FLOAT, each=True)
-        said["random each, next turn"] = draw(1, dtype=FLOAT, each=True)
-        said["random for all"] = draw(0, dtype=np.dtype(np.int32), each=False)
     if compiler.count > 1:
         said["number"] = compiler.replica_number()
     return said
@@ -114,19 +107,6 @@ def test_one_replica_can_have_another_value_than_the_others(said):
 
     assert np.where(numbers == 0, rows, 0).tolist() == said["only on the first"].tolist()
     assert np.where(numbers == len(rows) - 1, rows, 0).tolist() == said["only on the last"].tolist()
-
-
-def test_random_numbers_are_each_replicas_own_or_the_same_on_all(said):
-    if "random each" not in said:
-        return
-    each, following, shared = (said[f"random {name}"] for name in ("each", "each, next turn", "for all"))
-    rows = [tuple(row) for numbers in (each, following) for row in numbers.tolist()]
-
-    assert len(rows) == len(set(rows)), "every replica and every turn has numbers of its own"
-    assert 1 == len({tuple(row) for row in shared.tolist()})
-    for numbers, dtype in ((each, "float32"), (following, "float32"), (shared, "int32")):
-        assert 3 <= numbers.min() <= numbers.max() < 9
-        assert dtype == numbers.dtype.name
 
 
 def test_a_body_that_returns_a_tensor_of_another_program_is_told_so(compiler):
