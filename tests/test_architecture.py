@@ -127,6 +127,18 @@ def test_nobody_but_its_storage_writes_the_value_of_a_variable():
     assert {"refdist/_core/replicas/values.py"} == writes
 
 
+def test_one_module_knows_whether_jax_is_loaded():
+    asking = {file for file in FILES if "sys.modules" in (ROOT / file).read_text()}
+
+    assert {"refdist/_core/base/jax_facts.py"} == {file for file in asking if not file.startswith("conformance/")}
+
+
+def test_one_module_of_the_core_turns_values_into_tensors():
+    turning = {file for file in CORE if re.search(r"\.put\((convert\.)?to_array\(", (ROOT / file).read_text())}
+
+    assert {"refdist/_core/variables/tensors.py"} == turning
+
+
 def test_one_context_variable_says_where_the_code_is():
     # The others are no places: what a pipeline is delivering, what Keras is doing, who computes in unison on a clock.
     several = {"input/stage.py", "keras/keras_state.py", "keras/keras_steps.py"}

@@ -3,6 +3,7 @@
 import functools
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, Protocol
 
 _VALUE_ERRORS = frozenset(
@@ -56,19 +57,19 @@ def show_hidden_frames(error: BaseException) -> None:
         notes[:] = [note for note in notes if "JAX has removed its internal frames" not in note]
 
 
-def loaded() -> bool:
-    """Say whether JAX has been loaded; otherwise no trace is open."""
-    return "jax" in sys.modules
+# The module of JAX, or None while it has not been loaded: then no trace is open, and there is nothing to refuse. Written in C,
+# because every step of an eager replica asks.
+loaded: Callable[[], ModuleType | None] = functools.partial(sys.modules.get, "jax")
 
 
 def tracing() -> bool:
     """Say whether the code runs inside jit, grad, vmap, scan or the like, where no replica can pause."""
-    return "jax" in sys.modules and _traces().tracing()
+    return loaded() is not None and _traces().tracing()
 
 
 def staging() -> bool:
     """Say whether JAX is making a program that runs later, into which a value read now would be frozen."""
-    return "jax" in sys.modules and _traces().staging()
+    return loaded() is not None and _traces().staging()
 
 
 class Traces(Protocol):

@@ -1,6 +1,5 @@
 """The verbs of a strategy whose replicas run eagerly, written once and steered by its plan."""
 
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import Context
@@ -11,6 +10,7 @@ from refdist._core.base import nest
 from refdist._core.base.callables import NOT_RUN_WHEN_CALLED, require_callable
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.jax_facts import loaded
 from refdist._core.base.where import HERE, entered, where_of
 from refdist._core.clusters.workers import exchange, require_own_worker
 from refdist._core.devices.device import Device
@@ -56,7 +56,7 @@ class EagerExtended(StrategyExtended):
         """Do the work of `call_for_each_replica`, in the scope of a strategy."""
         if type(fn) is not FunctionType or fn.__code__.co_flags & NOT_RUN_WHEN_CALLED:
             require_callable(fn)
-        if "jax" in sys.modules:
+        if loaded():
             context.require_no_trace("run()")
         plan = self.plan
         backend, devices, count = plan.backend, plan.devices, len(plan.devices)
