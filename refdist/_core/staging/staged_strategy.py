@@ -48,6 +48,9 @@ class StagedExtended(StrategyExtended):
         )
         self._real, self.draft, self._count = real, draft, count
         self.real_devices = plan.devices
+        self._from_outside: dict[
+            int, tuple[Any, Any]
+        ] = {}  # tensors that are not of this program, with what they are in it
 
     def run(self, strategy: "StrategyBase", fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         draft = self.draft
@@ -93,8 +96,14 @@ class StagedExtended(StrategyExtended):
     def _owned_leaf(self, leaf: Any) -> Any:
         if isinstance(leaf, IndexedSlices):
             return OpenSlices.of(leaf, lambda part: self.tensor(part, None))
-        foreign = hasattr(leaf, "__array__") and not isinstance(leaf, (self.backend.tensor_type, Variable))
-        return self.backend.put(leaf, None) if foreign else leaf
+        if not hasattr(leaf, "__array__") or isinstance(leaf, (self.backend.tensor_type, Variable)):
+            return leaf
+        if not isinstance(leaf, self._real.backend.tensor_type):
+            return self.backend.put(leaf, None)
+        # A tensor from outside that all replicas return is one tensor, as it is outside of functions.
+        if id(leaf) not in self._from_outside:
+            self._from_outside[id(leaf)] = leaf, self.backend.put(leaf, None)
+        return self._from_outside[id(leaf)][1]
 
     def _localised(self, leaf: Any, once: bool) -> Any:
         """What stands for each replica's component of a value."""
