@@ -20,6 +20,7 @@ from refdist._core.staging.stand_ins import (
     SymbolicMirrored,
     SymbolicPerReplica,
     closed_slices,
+    is_text,
     of_all_replicas,
 )
 from refdist._core.strategies.cross_device_ops import divided, require_joinable, require_numbers
@@ -143,6 +144,8 @@ class StagedExtended(StrategyExtended):
 
     def _seen_outside(self, leaf: Any) -> Any:
         """What a replica has, as code outside of the replicas sees it."""
+        if is_text(leaf) and self._count > 1:
+            return PerReplica([leaf] * self._count)
         tensor = isinstance(leaf, (self.backend.tensor_type, IndexedSlices)) and self._count > 1
         return SymbolicPerReplica(self.draft, leaf) if tensor else leaf
 
