@@ -195,11 +195,12 @@ class StagedExtended(StrategyExtended):
         return [answer.values[0] if isinstance(answer, DistributedValues) else answer for answer in answers]
 
     def _combined(self, op: ReduceOp, tensor: Any, options: Any = None) -> Any:
-        from_user = self.plan.collectives.custom()
-        if not from_user or self._count == 1:
+        if not self.plan.collectives.custom() or self._count == 1:
+            require_numbers(tensor.values.dtype if isinstance(tensor, IndexedSlices) else tensor.dtype)
+            if self._count == 1:
+                return tensor  # its own sum, and its own mean
             if isinstance(tensor, IndexedSlices):
                 return self._joined_slices(op, tensor)
-            require_numbers(tensor.dtype)
             if op is ReduceOp.MEAN and tensor.dtype.kind in "iu":
                 self.draft.require_wide(mean_dtype(tensor.dtype))
             return self.draft.compiler.combine(op, tensor)
@@ -234,7 +235,6 @@ class StagedExtended(StrategyExtended):
     def _joined_slices(self, op: ReduceOp, slices: IndexedSlices) -> IndexedSlices:
         """The slices of all replicas; the tensor that they are parts of has a shape that all say alike."""
         values = slices.values
-        require_numbers(values.dtype)
         if op is ReduceOp.MEAN:
             self.draft.require_wide(mean_dtype(values.dtype))
             values = divided(values, self._count)

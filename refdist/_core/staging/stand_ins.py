@@ -175,7 +175,8 @@ def spec_of(leaf: Any) -> Spec:
 
 def is_text(leaf: Any) -> bool:
     """Say whether a leaf is text that was made while the program is written: an array, because no program has tensors of it."""
-    return isinstance(leaf, np.ndarray) and leaf.dtype.kind in "OSU"
+    array: Any = leaf
+    return isinstance(leaf, np.ndarray) and array.dtype.kind in "OSU"
 
 
 def passed_through(place: int, leaf: Any) -> PassedThrough:
