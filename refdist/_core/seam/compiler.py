@@ -50,6 +50,7 @@ class WrittenProgram:
 class Compiler(Protocol):
     """Writes programs for the replicas of one strategy, and converts values to the form that these take."""
 
+    real: Backend  # the one of the strategy
     devices: tuple[Device, ...]  # one for each replica
     count: int  # of the replicas
     waits: bool  # whether a program must not start before the outputs of the previous one are ready

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from refdist._core.base.dtypes import is_wide
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.lockstep import Meeting
@@ -120,7 +121,7 @@ class ReplicaDraft:
         return value
 
     def require_wide(self, dtype: Any) -> None:
-        if dtype.itemsize == 8 and dtype.kind in "iuf" and self.compiler.exact and not self.wide:
+        if is_wide(dtype) and self.compiler.exact and not self.wide:
             raise NeedsWide
 
     def _unknown(self, home: Variable) -> Any:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import optree
 
 from refdist._core.base import nest
@@ -170,6 +171,12 @@ def spec_of(leaf: Any) -> Spec:
         return tuple(leaf.shape), leaf.dtype
     assert leaf.spec is not None
     return leaf.spec
+
+
+def is_text(leaf: Any) -> bool:
+    """Say whether a leaf is text that was made while the program is written: an array, because no program has tensors of it."""
+    array: Any = leaf
+    return isinstance(leaf, np.ndarray) and array.dtype.kind in "OSU"
 
 
 def passed_through(place: int, leaf: Any) -> PassedThrough:

@@ -158,7 +158,7 @@ class EagerExtended(StrategyExtended):
         self, strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]
     ) -> Any:
         """Combine what the replicas bring to a write into one value."""
-        return aggregated(strategy, variable, verb, self.from_all_workers(verb, payloads))
+        return aggregated(strategy, variable, verb, self.from_all_workers(verb, payloads), payloads[0])
 
     @context.contained
     def create_variable(self, following: Callable[..., Any], **kwargs: Any) -> Any:

@@ -89,8 +89,8 @@ def test_values_come_back_from_the_compiled_form_on_their_devices(compiler):
     assert list(compiler.devices) == [tensor.device for tensor in lowered]
 
 
-def test_numbers_of_64_bits_ask_for_room_where_jax_would_cut_them(compiler):
-    wide, narrow = np.float64(1), np.float32(1)
+@pytest.mark.parametrize(("wide", "narrow"), [(np.float64(1), np.float32(1)), (np.complex128(1), np.complex64(1))])
+def test_numbers_of_64_bits_ask_for_room_where_jax_would_cut_them(compiler, wide, narrow):
     compiler.require_room(narrow)
     with pytest.raises(NeedsWide):
         compiler.require_room(wide)

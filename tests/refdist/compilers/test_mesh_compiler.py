@@ -39,3 +39,6 @@ def test_numbers_that_jax_would_cut_are_refused(compiler):
     compiler.require_room(np.float64(1))
     with pytest.raises(OverflowError, match="float32"):
         compiler.require_room(np.float64(1e300))
+    compiler.require_room(np.complex128(1 + 2j))
+    with pytest.raises(OverflowError, match=r"complex128 goes from 0.0 to 1e\+300; expected what fits into complex64"):
+        compiler.require_room(np.complex128(1e300j))
