@@ -71,6 +71,11 @@ def staging() -> bool:
     return "jax" in sys.modules and _traces().staging()
 
 
+def repeated(times: int, step: Callable[[Any], Any], state: Any) -> Any:
+    """Take a step so many times in a program that is being written, as one loop."""
+    return _traces().repeated(times, step, state)
+
+
 class Traces(Protocol):
     """What knows the traces of JAX, once JAX is loaded."""
 
@@ -80,6 +85,10 @@ class Traces(Protocol):
 
     def staging(self) -> bool:
         """Say whether a program is being made."""
+        ...
+
+    def repeated(self, times: int, step: Callable[[Any], Any], state: Any) -> Any:
+        """Write a loop."""
         ...
 
 
