@@ -38,7 +38,7 @@ class Generator(Trackable):
 
     >>> import refdist as tf
     >>> tf.random.Generator.from_seed(1).uniform([2], 0, 10, dtype=tf.int32)
-    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([6, 2], dtype=int32)>
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([4, 9], dtype=int32)>
     """
 
     def __init__(self, copy_from: "Generator | None" = None, state: Any = None, alg: Any = None) -> None:
