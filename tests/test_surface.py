@@ -111,7 +111,13 @@ DOCUMENTED = {
         sparse_softmax_cross_entropy_with_logits tanh
     """,
     "random": """
-        set_seed uniform
+        Algorithm Generator categorical create_rng_state experimental fold_in get_global_generator normal
+        set_global_generator set_seed shuffle split stateless_categorical stateless_normal stateless_truncated_normal
+        stateless_uniform truncated_normal uniform
+    """,
+    "random.experimental": """
+        Algorithm Generator create_rng_state get_global_generator set_global_generator stateless_fold_in
+        stateless_shuffle stateless_split
     """,
     "saved_model": """
         load save

@@ -72,6 +72,11 @@ def staging() -> bool:
     return loaded() is not None and _traces().staging()
 
 
+def repeated(times: int, step: Callable[[Any], Any], state: Any) -> Any:
+    """Take a step so many times in a program that is being written, as one loop."""
+    return _traces().repeated(times, step, state)
+
+
 class Traces(Protocol):
     """What knows the traces of JAX, once JAX is loaded."""
 
@@ -81,6 +86,10 @@ class Traces(Protocol):
 
     def staging(self) -> bool:
         """Say whether a program is being made."""
+        ...
+
+    def repeated(self, times: int, step: Callable[[Any], Any], state: Any) -> Any:
+        """Write a loop."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Whether JAX is in the middle of a trace."""
 
 import itertools
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -66,3 +66,8 @@ def writing_a_program() -> bool:
 def checked_indices() -> AbstractContextManager[Any]:
     """Make an index beyond the end an error, if it is known; JAX would take the last element for it."""
     return check_static_indices(True)  # pyright: ignore[reportReturnType]
+
+
+def repeated(times: int, step: Callable[[Any], Any], state: Any) -> Any:
+    """Take a step so many times, as one loop of a program."""
+    return jax.lax.fori_loop(0, times, lambda _, values: step(values), state)

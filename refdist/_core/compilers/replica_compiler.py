@@ -79,15 +79,6 @@ class ReplicaCompiler(abc.ABC):
     def on_replica(self, number: int, value: Any, elsewhere: Any) -> Any:
         return value if self.count == 1 else jnp.where(lax.axis_index(AXIS) == number, value, elsewhere)
 
-    def uniform(
-        self, entropy: jax.Array, turn: int, shape: tuple[int, ...], low: Any, high: Any, dtype: Any, *, each: bool
-    ) -> jax.Array:
-        key = jax.random.fold_in(jax.random.wrap_key_data(entropy, impl="threefry2x32"), turn)
-        key = jax.random.fold_in(key, self.replica_number()) if each else key
-        if dtype.kind in "iu":
-            return jax.random.randint(key, shape, low, high, dtype)
-        return jax.random.uniform(key, shape, dtype, low, high)
-
     def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
         """Say how a tensor is laid out on the logical devices of the replica, if it has any."""
         return tensor

@@ -84,12 +84,6 @@ class Compiler(Protocol):
         """One value on the replica with this number, and another one elsewhere."""
         ...
 
-    def uniform(
-        self, entropy: Tensor, turn: int, shape: tuple[int, ...], low: Any, high: Any, dtype: Any, *, each: bool
-    ) -> Tensor:
-        """Random numbers, one set for each replica or one for all, derived from the entropy of the run."""
-        ...
-
     # Writing.
 
     def write(self, body: Body, specs: Sequence[Spec], own_inputs: Sequence[bool]) -> WrittenProgram:

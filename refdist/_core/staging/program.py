@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from refdist._core.base.entropy import fresh
+from refdist._core.base.entropy import ProgramEntropy
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
 from refdist._core.replicas.values import WRITING, PerReplica, Storage
 from refdist._core.seam.compiler import Compiler, Keep, Spec, WrittenProgram
@@ -49,6 +49,7 @@ class Program:
         self._compiler, self._compiled = compiler, compiler.compile(written)
         self._charge = compiler.charge(written)
         self._takes, self._reads, self._draws = interface.takes, interface.reads, interface.draws
+        self._entropy = ProgramEntropy()
         self._writes, self._required, self._compared = interface.writes, interface.required, interface.compared
         self._first_required = interface.first_written + len(interface.writes)
         self._written = slice(interface.first_written, self._first_required)
@@ -138,7 +139,7 @@ class Program:
         values = [leaves[p].compiled_for(compiler) if each else compiler.lift(leaves[p]) for p, each in self._takes]
         # Usually a variable still has what the last run of a program has left; calling a method for it costs more than a look.
         values += [held[2] if (held := s.held)[1] is compiler else s.compiled_for(compiler) for s in self._reads]
-        return [*values, fresh()] if self._draws else values
+        return [*values, self._entropy()] if self._draws else values
 
     def _result(self, leaf: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if type(leaf) is Output:
