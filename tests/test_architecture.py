@@ -30,6 +30,7 @@ ROOMS = (
     "staging",
     "saving",
     "ops",
+    "files",
     "coordination",
     "keras",
 )

@@ -92,7 +92,13 @@ DOCUMENTED = {
         UnimplementedError UnknownError
     """,
     "io": """
-        TFRecordOptions TFRecordWriter
+        FixedLenFeature FixedLenSequenceFeature TFRecordOptions TFRecordWriter VarLenFeature decode_and_crop_jpeg
+        decode_base64 decode_bmp decode_csv decode_gif decode_image decode_jpeg decode_png decode_raw encode_base64
+        encode_jpeg encode_png extract_jpeg_shape gfile is_jpeg matching_files parse_example parse_single_example
+        parse_single_sequence_example parse_tensor read_file serialize_tensor write_file
+    """,
+    "io.gfile": """
+        GFile copy exists get_registered_schemes glob isdir join listdir makedirs mkdir remove rename rmtree stat walk
     """,
     "math": """
         abs add add_n argmax argmin ceil cos divide divide_no_nan equal exp floor floordiv floormod greater
@@ -122,7 +128,8 @@ DOCUMENTED = {
         DeviceAssignment DeviceOrderMode Topology initialize_tpu_system shutdown_tpu_system
     """,
     "train": """
-        Checkpoint ClusterSpec
+        BytesList Checkpoint ClusterSpec Example Feature FeatureList FeatureLists Features FloatList Int64List
+        SequenceExample
     """,
     "estimator": "RunConfig",
 }
