@@ -26,7 +26,7 @@ DOCUMENTED = {
         maximum minimum multiply name_scope negative nest nn no_op not_equal one_hot ones ones_like pad pow print
         random range rank reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
         reduce_sum reshape round saved_model shape sigmoid sign sin size split sqrt square squeeze stack string
-        subtract tan tanh tile tpu train transpose uint8 unstack variable_creator_scope where zeros zeros_like
+        subtract summary tan tanh tile tpu train transpose uint8 unstack variable_creator_scope where zeros zeros_like
     """,
     "compat": """
         v1
@@ -120,6 +120,13 @@ DOCUMENTED = {
     """,
     "saved_model": """
         load save
+    """,
+    "summary": """
+        SummaryWriter create_file_writer create_noop_writer experimental flush graph histogram image record_if scalar
+        should_record_summaries text trace_export trace_off trace_on write
+    """,
+    "summary.experimental": """
+        get_step set_step summary_scope
     """,
     "tpu": """
         experimental
