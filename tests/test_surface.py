@@ -22,7 +22,7 @@ DOCUMENTED = {
         argmax argmin bfloat16 bool cast clip_by_value compat concat config constant control_dependencies
         convert_to_tensor cos data device distribute divide equal errors estimator executing_eagerly exp expand_dims
         eye fill float16 float32 float64 floor function gather greater greater_equal group identity int16 int32
-        int64 int8 io is_tensor keras less less_equal linspace logical_and logical_not logical_or math matmul
+        int64 int8 io is_tensor keras less less_equal linspace logical_and logical_not logical_or lookup math matmul
         maximum minimum multiply name_scope negative nest nn no_op not_equal one_hot ones ones_like pad pow print
         random range rank reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
         reduce_sum reshape round saved_model shape sigmoid sign sin size split sqrt square squeeze stack string
@@ -100,6 +100,10 @@ DOCUMENTED = {
     "io.gfile": """
         GFile copy exists get_registered_schemes glob isdir join listdir makedirs mkdir remove rename rmtree stat walk
     """,
+    "lookup": """
+        KeyValueTensorInitializer StaticHashTable StaticVocabularyTable TextFileIndex TextFileInitializer experimental
+    """,
+    "lookup.experimental": "DenseHashTable MutableHashTable",
     "math": """
         abs add add_n argmax argmin ceil cos divide divide_no_nan equal exp floor floordiv floormod greater
         greater_equal is_finite is_inf is_nan less less_equal log log1p logical_and logical_not logical_or

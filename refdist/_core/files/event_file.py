@@ -9,9 +9,9 @@ import time
 from typing import Any
 
 from refdist._core.base.where import HERE, entered
-from refdist._core.files.byte_strings import Array, text
 from refdist._core.files.tensor_bytes import tensor_message
 from refdist._core.input.tfrecord import TFRecordWriter
+from refdist._core.ops.byte_strings import Array, text
 
 _NUMBERS = itertools.count()
 

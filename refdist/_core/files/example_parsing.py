@@ -9,7 +9,7 @@ import numpy as np
 from refdist._core.base.convert import to_array
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.errors import InvalidArgumentError
-from refdist._core.files.byte_strings import Array, byte_string, byte_strings, string_tensor
+from refdist._core.ops.byte_strings import Array, byte_string, byte_strings, string_tensor
 from refdist._core.ops.tensor_functions import fresh
 
 _LISTS = {"object": "bytes_list", "float32": "float_list", "int64": "int64_list"}

@@ -15,7 +15,7 @@ from refdist._core.base.errors import (
     PermissionDeniedError,
     UnimplementedError,
 )
-from refdist._core.files.byte_strings import byte_string, byte_strings, string_tensor, text
+from refdist._core.ops.byte_strings import byte_string, byte_strings, string_tensor, text
 from refdist._core.seam.draft import leave_draft_for_data
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")

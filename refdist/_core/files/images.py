@@ -11,7 +11,7 @@ import numpy as np
 
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.errors import InvalidArgumentError
-from refdist._core.files.byte_strings import Array, byte_string, string_tensor
+from refdist._core.ops.byte_strings import Array, byte_string, string_tensor
 from refdist._core.ops.tensor_functions import convert_to_tensor, fresh
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}

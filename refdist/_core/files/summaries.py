@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base.where import HERE, entered
-from refdist._core.files.byte_strings import Array, byte_strings
 from refdist._core.files.event_file import SummaryWriter, default_writer, steps
 from refdist._core.files.images import encode_png
+from refdist._core.ops.byte_strings import Array, byte_strings
 from refdist._core.ops.tensor_functions import convert_to_tensor, fresh
 from refdist._core.seam.draft import leave_draft_for_data
 from refdist._core.variables.tensors import current_value
