@@ -31,6 +31,7 @@ ROOMS = (
     "saving",
     "ops",
     "tape",
+    "files",
     "coordination",
     "keras",
 )

@@ -22,7 +22,6 @@ REMEDIES = {
     "vectorized_map": "jax.vmap",
     "py_function": "the Python function itself, or jax.pure_callback in a tf.function",
     "numpy_function": "the Python function itself, or jax.pure_callback in a tf.function",
-    "summary": "a logger of your choice outside of tf.function, such as tensorboardX",
     "debugging": "assert, or numpy.testing",
     "autograph": "plain Python: tf.function does not rewrite if and for; use jax.lax.cond and jax.lax.scan",
     "ragged": "padded_batch() of tf.data, and masks",
