@@ -10,12 +10,14 @@ import importlib.util
 import os
 from typing import Any
 
+_HOOKS = ("keras_state", "keras_variables", "keras_losses", "keras_optimizers", "tracked", "trainer")
+
 os.environ.setdefault("KERAS_BACKEND", "jax")  # Keras reads it when it is imported
 
 
 @functools.cache
 def keras() -> Any:
-    """Load Keras, put the hooks in place, and return Keras itself."""
+    """Load Keras, put the hooks in place, and return what TensorFlow has as `tf.keras`."""
     if importlib.util.find_spec("keras") is None:
         raise ImportError(
             "tf.keras was asked for, and Keras is not installed; expected Keras 3. Run pip install 'refdist[keras]'."
@@ -27,6 +29,6 @@ def keras() -> Any:
             f"tf.keras was asked for, and Keras runs on {chosen}; expected its JAX backend, on which strategies compute. Set "
             f"KERAS_BACKEND=jax before Keras is imported, or leave it unset and use tf.keras."
         )
-    for name in ("keras_state", "keras_variables", "tracked", "trainer"):
+    for name in _HOOKS:
         importlib.import_module(f"{__name__}.{name}").install()
-    return module
+    return importlib.import_module("keras._tf_keras.keras")  # the names that tf.keras has, which Keras itself lacks in part

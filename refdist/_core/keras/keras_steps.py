@@ -13,6 +13,7 @@ import numpy as np
 from refdist._core.base import nest
 from refdist._core.base.enums import VariableAggregation
 from refdist._core.keras.keras_batches import cut, joined
+from refdist._core.keras.keras_optimizers import without_clipping
 from refdist._core.keras.keras_variables import held, tensor
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, select
@@ -123,7 +124,8 @@ class Steps:
         optimizer = self._model.optimizer
         program = self._programs.setdefault("apply", _core.jax.jit(lambda *given: optimizer.stateless_apply(*given)))
         trainable, slots = ([held(variable) for variable in groups[name]] for name in ("trainable", "optimizer"))
-        new = program([tensor(one) for one in slots], totals, [tensor(one) for one in trainable])
+        with without_clipping(optimizer):  # each replica has done that
+            new = program([tensor(one) for one in slots], totals, [tensor(one) for one in trainable])
         for variable, value in zip([*trainable, *slots], [*new[0], *new[1]], strict=True):
             variable.assign(value)
 

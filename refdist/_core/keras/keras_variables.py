@@ -1,9 +1,12 @@
 """The variables of Keras: each is held by a `tf.Variable`, whose kind depends on the scope in which it is created."""
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.where import HERE
@@ -12,6 +15,7 @@ from refdist._core.variables.variable import Variable
 
 _core: Any = importlib.import_module("keras.src.backend.jax.core")
 _state: Any = importlib.import_module("keras.src.backend.common.global_state")
+_layers: Any = importlib.import_module("keras.src.layers.layer")
 _stateless: Any = importlib.import_module("keras.src.backend.common.stateless_scope")
 _symbolic: Any = importlib.import_module("keras.src.backend.common.symbolic_scope")
 
@@ -19,6 +23,8 @@ _symbolic: Any = importlib.import_module("keras.src.backend.common.symbolic_scop
 def install() -> None:
     """Make Keras keep the values of its variables in ours."""
     kind = _core.JaxVariable
+    kind.__init__ = _remembering_its_maker(kind.__init__)
+    kind.__array__ = _array
     kind.value = property(_value)
     kind._direct_assign = _direct_assign
     kind._initialize_with_initializer = _initialize_with_initializer
@@ -34,6 +40,39 @@ def held(variable: Any) -> Variable:
     if not isinstance(variable._value, Variable):
         _hold(variable, variable._value)  # it was made before the hooks were in place
     return variable._value
+
+
+def adopted(variable: Variable) -> Any:
+    """Make a variable of Keras that a variable of ours holds."""
+    name = variable.name.partition(":")[0].replace("/", "_")
+    existing = _Existing(variable)
+    return _core.JaxVariable(existing, variable.shape, variable.dtype, trainable=variable.trainable, name=name)
+
+
+class _Existing:
+    """Stands where Keras expects the initializer of a variable that is there already."""
+
+    def __init__(self, variable: Variable) -> None:
+        self.variable = variable
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        return tensor(self.variable)
+
+
+def _remembering_its_maker(original: Callable[..., None]) -> Callable[..., None]:
+    """Let a variable know whether a layer makes it, though it may get its value later."""
+
+    @functools.wraps(original)
+    def initialize(self: Any, *args: Any, **kwargs: Any) -> None:
+        scopes = _state.get_global_attribute("name_scope_stack") or [None]
+        self._of_layer = isinstance(getattr(scopes[-1], "caller", None), _layers.Layer)
+        original(self, *args, **kwargs)
+
+    return initialize
+
+
+def _array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
+    return np.asarray(self.value, dtype=dtype)
 
 
 def _value(self: Any) -> Any:
@@ -57,6 +96,9 @@ def _in_layer() -> bool:
 
 
 def _initialize_with_initializer(self: Any, initializer: Callable[..., Any]) -> None:
+    if isinstance(initializer, _Existing):
+        self._value = initializer.variable
+        return
     # A function, so that a value made inside tf.function does not become part of the program.
     _hold(self, lambda: self._convert_to_tensor(initializer(self._shape, dtype=self._dtype)))
 
@@ -74,13 +116,22 @@ def _direct_assign(self: Any, value: Any) -> None:
 
 
 def _hold(self: Any, value: Any) -> None:
+    synchronization = VariableSynchronization[self.synchronization.upper()]
+    aggregation = VariableAggregation[self.aggregation.upper()]
+    if _keeps_track(self):
+        synchronization, aggregation = VariableSynchronization.ON_READ, VariableAggregation.ONLY_FIRST_REPLICA
     self._value = Variable(
-        value,
-        trainable=self.trainable,
-        name=self.name,
-        synchronization=VariableSynchronization[self.synchronization.upper()],
-        aggregation=VariableAggregation[self.aggregation.upper()],
+        value, trainable=self.trainable, name=self.name, synchronization=synchronization, aggregation=aggregation
     )
+
+
+def _keeps_track(self: Any) -> bool:
+    """Say whether a layer keeps track of its inputs in a variable, such as a moving average.
+
+    As in TensorFlow, each replica then has a value of its own, and outside there is that of the first.
+    """
+    ours = getattr(self, "_of_layer", False) and not self.trainable
+    return ours and self.aggregation == "none" and self.synchronization == "auto" and "float" in self.dtype
 
 
 def _sums_in_one_copy(variable: Variable) -> bool:

@@ -3,11 +3,12 @@
 import functools
 import importlib
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from refdist._core.keras.keras_batches import adapt
+from refdist._core.keras.keras_losses import scaled
+from refdist._core.keras.keras_optimizers import clipped, without_clipping
 from refdist._core.keras.keras_steps import STEP, Steps, entered, summed
 from refdist._core.replicas import context
 from refdist._core.strategies.strategy import StrategyBase
@@ -15,7 +16,6 @@ from refdist._core.strategies.strategy import StrategyBase
 _trainer: Any = importlib.import_module("keras.src.backend.jax.trainer")
 _base: Any = importlib.import_module("keras.src.trainers.trainer")
 _model: Any = importlib.import_module("keras.src.models.model")
-_losses: Any = importlib.import_module("keras.src.losses.loss")
 _optimizers: Any = importlib.import_module("keras.src.optimizers")
 
 
@@ -25,8 +25,6 @@ def install() -> None:
     _model.Model.__bases__ = tuple(Trainer if b is _trainer.JAXTrainer else b for b in _model.Model.__bases__)
     # Not on our subclass, because Keras would take it for a user's override, which it cannot call when it loads a model.
     _base.Trainer.compile = _in_scope("compile")
-    _losses.reduce_values = _reducing(_losses.reduce_values)
-    _losses.reduce_weighted_values = _warning(_losses.reduce_weighted_values)
     for kind in (_optimizers.base_optimizer.BaseOptimizer, _optimizers.LossScaleOptimizer):
         kind.stateless_apply = _summing(kind.stateless_apply)
 
@@ -96,41 +94,12 @@ class Trainer(_trainer.JAXTrainer):
         step = STEP.get()
         return (loss if step is None else loss * step.share), others
 
+    def _aggregate_additional_loss(self, loss: Any) -> Any:
+        return scaled(super()._aggregate_additional_loss(loss))
+
     def _get_jax_state(self, purge_model_variables: bool = False, **groups: bool) -> tuple[Any, ...]:
         # The variables hold the state all the time, so there is nothing to pass from step to step.
         return tuple([] for wanted in groups.values() if wanted)
-
-
-def _reducing(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep a loss that is a sum unweighted: only means are averaged over the replicas."""
-
-    def reduce_values(values: Any, sample_weight: Any = None, reduction: Any = "sum_over_batch_size") -> Any:
-        loss, step = original(values, sample_weight, reduction), STEP.get()
-        return loss / step.share if step is not None and step.share and reduction == "sum" else loss
-
-    return reduce_values
-
-
-def _warning(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Warn about a mean that is not over rows: its divisor covers a single replica only, as in TensorFlow."""
-
-    @functools.wraps(original)
-    def reduce_weighted_values(
-        values: Any, sample_weight: Any = None, mask: Any = None, reduction: Any = "mean", **more: Any
-    ) -> Any:
-        by_weight = reduction == "mean_with_sample_weight" and sample_weight is not None
-        masked, step = mask is not None and reduction not in ("sum", "none", None), STEP.get()
-        if step is not None and 0 < step.share < 1 and (by_weight or masked):
-            what = f"A loss with {'a mask' if masked else 'weights'} and reduction={reduction!r}"
-            warnings.warn(
-                f"{what} is computed on several replicas; expected a mean over rows, as each replica divides by the sum of its "
-                f"own weights, and the result is the mean of theirs. For the numbers of one replica use reduction='sum' and divide "
-                f"in the loss.",
-                stacklevel=2,
-            )
-        return original(values, sample_weight, mask, reduction, **more)
-
-    return reduce_weighted_values
 
 
 def _summing(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,10 +110,12 @@ def _summing(original: Callable[..., Any]) -> Callable[..., Any]:
         step = STEP.get()
         if step is None:
             return original(self, optimizer_variables, grads, trainable_variables)
+        gradients = clipped(self, list(grads), self._trainable_variables, optimizer_variables)
         if step.gradients is not None:
-            step.gradients.append(grads)
+            step.gradients.append(gradients)
             return trainable_variables, optimizer_variables
-        with entered(None):  # an inner optimizer gets gradients that are already summed
-            return original(self, optimizer_variables, summed(list(grads), step.share), trainable_variables)
+        totals = summed(gradients, step.share)
+        with entered(None), without_clipping(self):  # an inner optimizer gets gradients that are already summed
+            return original(self, optimizer_variables, totals, trainable_variables)
 
     return stateless_apply
