@@ -31,4 +31,6 @@ def keras() -> Any:
         )
     for name in _HOOKS:
         importlib.import_module(f"{__name__}.{name}").install()
-    return importlib.import_module("keras._tf_keras.keras")  # the names that tf.keras has, which Keras itself lacks in part
+    return importlib.import_module(
+        "keras._tf_keras.keras"
+    )  # the names that tf.keras has, which Keras itself lacks in part
