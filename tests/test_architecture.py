@@ -154,6 +154,14 @@ def test_a_file_is_one_idea_of_a_readable_size(file):
     assert pathlib.Path(file).stem not in {"utils", "helpers", "common", "misc"}
 
 
+def test_a_module_of_weight_has_a_test_file_of_its_own_in_the_folder_of_its_room():
+    weighty = [file for file in CORE if (ROOT / file).read_text().count("\n") >= 80]
+    expected = [re.sub(r"^refdist/_core/(\w+)/", r"tests/refdist/\1/test_", file) for file in weighty]
+
+    assert [] == [file for file in expected if not (ROOT / file).exists()]
+    assert len(weighty) > 70, "the rule above looks at something"
+
+
 def loaded(program):
     code = f"import sys\n{program}\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
     return subprocess.run(
