@@ -56,7 +56,7 @@ class ReplicaCompiler(abc.ABC):
         return lax.axis_index(AXIS)
 
     def combine(self, op: ReduceOp, tensor: jax.Array) -> jax.Array:
-        total = tensor if self.count == 1 else lax.psum(in_program(tensor), AXIS)
+        total = tensor if self.count == 1 else _added_up(in_program(tensor))
         return total if op is ReduceOp.SUM else averaged(total, self.count)
 
     def join(self, tensor: jax.Array, axis: int) -> jax.Array:
@@ -217,6 +217,13 @@ class ReplicaCompiler(abc.ABC):
 def in_program(tensor: Any) -> jax.Array:
     """A tensor as part of the program: JAX assumes that a constant is equal on all replicas, and does not ask the others."""
     return tensor if is_tracer(tensor) else jnp.array(tensor, copy=True)
+
+
+def _added_up(tensor: jax.Array) -> jax.Array:
+    """The sum over all replicas; XLA ends the process where it finds that complex terms are constant, so it gets real ones."""
+    if tensor.dtype.kind != "c":
+        return lax.psum(tensor, AXIS)
+    return lax.complex(lax.psum(tensor.real, AXIS), lax.psum(tensor.imag, AXIS))
 
 
 def bits(tensor: jax.Array) -> jax.Array:
