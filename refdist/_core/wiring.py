@@ -18,6 +18,9 @@ def install() -> None:
 
 
 def _jax_traces() -> Any:
+    importlib.import_module(
+        "refdist._core.compilers.array_methods"
+    ).install()  # for the arrays that users make with JAX
     return importlib.import_module("refdist._core.compilers.jax_traces")
 
 

@@ -14,6 +14,7 @@ from jax.core import Tracer
 
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.jax_facts import is_tracer
+from refdist._core.compilers import array_methods
 from refdist._core.compilers import integer_operators as operators
 from refdist._core.compilers.costs import cost_of
 from refdist._core.compilers.draft_backend import DraftBackend
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from refdist._core.strategies.plan import Plan
 
 operators.install()
+array_methods.install()
 
 _BITS = {1: jnp.uint8, 2: jnp.uint16, 4: jnp.uint32, 8: jnp.uint64}
 
@@ -56,7 +58,7 @@ class ReplicaCompiler(abc.ABC):
         return lax.axis_index(AXIS)
 
     def combine(self, op: ReduceOp, tensor: jax.Array) -> jax.Array:
-        total = tensor if self.count == 1 else lax.psum(in_program(tensor), AXIS)
+        total = tensor if self.count == 1 else _added_up(in_program(tensor))
         return total if op is ReduceOp.SUM else averaged(total, self.count)
 
     def join(self, tensor: jax.Array, axis: int) -> jax.Array:
@@ -208,6 +210,13 @@ class ReplicaCompiler(abc.ABC):
 def in_program(tensor: Any) -> jax.Array:
     """A tensor as part of the program: JAX assumes that a constant is equal on all replicas, and does not ask the others."""
     return tensor if is_tracer(tensor) else jnp.array(tensor, copy=True)
+
+
+def _added_up(tensor: jax.Array) -> jax.Array:
+    """The sum over all replicas; XLA ends the process where it finds that complex terms are constant, so it gets real ones."""
+    if tensor.dtype.kind != "c":
+        return lax.psum(tensor, AXIS)
+    return lax.complex(lax.psum(tensor.real, AXIS), lax.psum(tensor.imag, AXIS))
 
 
 def bits(tensor: jax.Array) -> jax.Array:

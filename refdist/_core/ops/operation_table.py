@@ -14,7 +14,7 @@ from refdist._core.base.errors import DtypeError, InvalidArgumentError
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import dtype_name
-from refdist._core.ops.tensor_functions import convert_to_tensor, is_tensor, reduced
+from refdist._core.ops.tensor_functions import convert_to_tensor, is_tensor, reduced, together
 from refdist._core.replicas.values import Mirrored
 from refdist._core.variables.tensors import current_value
 
@@ -90,6 +90,7 @@ def pair(x: Any, y: Any, name: str) -> tuple[Any, Any]:
             f"{name}() got tensors of the dtypes {dtype_name(first.dtype)} and {dtype_name(second.dtype)}; expected one dtype. "
             f"Convert one of them with tf.cast()."
         )
+    first, second = together(first, second)
     return first, second
 
 

@@ -13,7 +13,7 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.where import HERE
 from refdist._core.ops.operation_table import beside, maximum, minimum, pair, require
-from refdist._core.ops.tensor_functions import cast, constant, convert_to_tensor, fresh, sizes_of
+from refdist._core.ops.tensor_functions import cast, constant, convert_to_tensor, fresh, sizes_of, together
 
 
 def zeros_like(input: Any, dtype: Any = None, name: Any = None) -> Any:
@@ -147,7 +147,7 @@ def unstack(value: Any, num: Any = None, axis: Any = 0, name: Any = None) -> lis
 
 def add_n(inputs: Sequence[Any], name: Any = None) -> Any:
     """Add tensors of one shape."""
-    tensors = [convert_to_tensor(one) for one in inputs]
+    tensors = together(*map(convert_to_tensor, inputs))
     if len({(tuple(one.shape), one.dtype) for one in tensors}) != 1:
         raise InvalidArgumentError(
             f"add_n() got tensors {[(tuple(one.shape), one.dtype) for one in tensors]}; expected at least one, of one shape and "
@@ -175,7 +175,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any
         raise DtypeError(f"where() got a condition of dtype {choice.dtype}; expected bool. Compare it with something.")
     if type(x) is int and type(y) is float:
         x = float(x)
-    first, second = pair(x, y, "where")
+    choice, first, second = together(choice, *pair(x, y, "where"))
     return choice.__array_namespace__().where(choice, first, second)
 
 
@@ -212,7 +212,7 @@ def gather(
     params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0, name: Any = None
 ) -> Any:
     """Take the slices at indices along an axis."""
-    tensor, places = convert_to_tensor(params), convert_to_tensor(indices)
+    tensor, places = together(convert_to_tensor(params), convert_to_tensor(indices))
     place = _inside(batch_dims if axis is None else axis, len(tensor.shape), "gather")
     require_indices(places, tensor.shape[place], "gather")
     if not batch_dims:

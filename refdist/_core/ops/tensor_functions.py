@@ -11,12 +11,15 @@ import numpy as np
 from refdist._core.base import convert
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.errors import InvalidArgumentError
-from refdist._core.base.jax_facts import is_jax
+from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.jax_facts import is_concrete, is_jax
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import DeviceName, resolve_within
 from refdist._core.devices.tensor import Tensor as SimulatedTensor
 from refdist._core.replicas import context
 from refdist._core.replicas.values import Mirrored
+from refdist._core.seam.backend import host_device
+from refdist._core.seam.capabilities import Commits, capability
 from refdist._core.strategies.cross_device_ops import require_numbers
 from refdist._core.strategies.logical_devices import stays
 from refdist._core.variables.tensors import Readable, as_tensor, current_value, require_single
@@ -77,7 +80,9 @@ def _converted(value: Any, dtype: Any) -> Any:
 
 
 def identity(input: Any, name: Any = None) -> Any:
-    """Make a tensor of equal value on the current device."""
+    """Make a tensor of equal value on the current device; slices stay slices."""
+    if isinstance(input, IndexedSlices):
+        return input.mapped(identity)
     tensor = convert_to_tensor(input)
     here = HERE.get().device
     if HERE.get().draft is not None and is_jax(tensor):
@@ -136,7 +141,8 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
 
 def add(x: Any, y: Any, name: Any = None) -> Any:
     """Add two tensors."""
-    return convert_to_tensor(x) + (y.nearest() if isinstance(y, Mirrored) else current_value(y))
+    first, second = together(convert_to_tensor(x), y.nearest() if isinstance(y, Mirrored) else current_value(y))
+    return first + second
 
 
 def square(x: Any, name: Any = None) -> Any:
@@ -148,18 +154,19 @@ def square(x: Any, name: Any = None) -> Any:
 
 def matmul(a: Any, b: Any, name: Any = None) -> Any:
     """Multiply two matrices, or two stacks of them."""
-    return convert_to_tensor(a) @ convert_to_tensor(b)
+    first, second = together(convert_to_tensor(a), convert_to_tensor(b))
+    return first @ second
 
 
 def concat(values: Sequence[Any], axis: int, name: Any = None) -> Any:
     """Join tensors along an existing axis."""
-    tensors = [convert_to_tensor(value) for value in values]
+    tensors = together(*map(convert_to_tensor, values))
     return tensors[0].__array_namespace__().concat(tensors, axis=axis)
 
 
 def stack(values: Sequence[Any], axis: int = 0, name: Any = None) -> Any:
     """Join tensors along a new axis."""
-    tensors = [convert_to_tensor(value) for value in values]
+    tensors = together(*map(convert_to_tensor, values))
     return tensors[0].__array_namespace__().stack(tensors, axis=axis)
 
 
@@ -220,6 +227,18 @@ def _packed(values: Any, dtype: Any) -> Any:
             f"Tensors of the dtypes {dtype} and {tensor.dtype} were to become one; expected one dtype. Use tf.cast()."
         )
     return tensor
+
+
+def together(*operands: Any) -> tuple[Any, ...]:
+    """The operands of an operation on one device: arrays of JAX that are tied to different ones are brought to the current one."""
+    backend = context.backend()
+    if capability(backend, Commits) is None:
+        return operands
+    places = {frozenset(one.devices()) for one in operands if is_concrete(one) and one.committed}
+    if len(places) < 2 or any(len(devices) > 1 for devices in places):
+        return operands
+    here = HERE.get().device or host_device(backend)
+    return tuple(backend.copy(one, here) if is_concrete(one) else one for one in operands)
 
 
 def fresh(array: Any) -> Any:

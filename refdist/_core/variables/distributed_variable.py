@@ -372,8 +372,7 @@ def require_equal(variable: DistributedVariable, verb: str, operands: Sequence[A
     for index, operand in enumerate(operands):
         if operand is first:
             continue
-        equal = first == operand if isinstance(first, IndexedSlices) else _bits(first) == _bits(operand)
-        if not equal:
+        if _bits(first) != _bits(operand):
             raise ValueError(
                 f"{verb}() of {variable.name!r} got different values from replica 0 and replica {index}, with aggregation "
                 f"{variable.aggregation.name}; expected equal ones, because its copies must stay equal. Combine them first with "
@@ -395,5 +394,7 @@ def require_one_value(variable: Variable, argument: Any) -> None:
 
 
 def _bits(tensor: Any) -> Any:
+    if isinstance(tensor, IndexedSlices):
+        return _bits(tensor.values), _bits(tensor.indices)
     array = np.asarray(tensor)
     return array.shape, array.tolist() if array.dtype.kind == "O" else array.tobytes()

@@ -42,3 +42,12 @@ def test_numbers_that_jax_would_cut_are_refused(compiler):
     compiler.require_room(np.complex128(1 + 2j))
     with pytest.raises(OverflowError, match=r"complex128 goes from 0.0 to 1e\+300; expected what fits into complex64"):
         compiler.require_room(np.complex128(1e300j))
+
+
+def test_a_sum_of_complex_numbers_that_the_compiler_knows_does_not_end_the_process(compiler):
+    several, dtype = compiler.count > 1, np.dtype("complex64")
+    body = lambda x: ([compiler.combine(ReduceOp.SUM, x.sum(axis=1) + 1j)], [False])  # noqa: E731
+    program = compiler.write(body, [((2, 0), dtype)], [several])
+    (output,) = compiler.compile(program)(compiler.lift_each([np.zeros((2, 0), dtype)] * compiler.count))
+
+    assert [1j * compiler.count] * 2 == np.asarray(compiler.lower(output)).tolist()

@@ -160,3 +160,14 @@ def test_what_another_worker_writes_reaches_the_devices_of_this_one(backend, dev
 
     value = [24.0, 32.0] if aggregation == "SUM" else [8.0, 11.0]
     assert [([number + 1 for number in value], value)] * 2 == written
+
+
+def test_slices_with_the_same_bits_are_equal_nan_or_not(strategy):
+    variable = make(strategy, [1.0, 2.0], aggregation=NONE)
+    strategy.run(lambda: variable.scatter_add(tf.IndexedSlices(tf.constant([np.nan]), tf.constant([1]))))
+
+    assert "[1.0, nan]" == str(variable.numpy().tolist())
+    with pytest.raises(ValueError, match="different values from replica 0 and replica 1"):
+        strategy.run(
+            lambda: variable.scatter_add(tf.IndexedSlices(tf.constant([1.0]), tf.constant([replica_id() % 2])))
+        )
