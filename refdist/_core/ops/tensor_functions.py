@@ -16,6 +16,7 @@ from refdist._core.base.jax_facts import is_concrete, is_jax
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import DeviceName, resolve_within
 from refdist._core.devices.tensor import Tensor as SimulatedTensor
+from refdist._core.ops.operation import operation
 from refdist._core.replicas import context
 from refdist._core.replicas.values import Mirrored
 from refdist._core.seam.backend import host_device
@@ -45,6 +46,7 @@ def device(device_name: DeviceName | None) -> Generator[None]:
         yield
 
 
+@operation
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None) -> Any:
     """Make a tensor of a number, a nest of numbers, or an array."""
     tensor = convert_to_tensor(value, dtype)
@@ -56,6 +58,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None)
     return fresh(np.broadcast_to(np.asarray(tensor), sizes) if tensor.size == 1 else np.reshape(tensor, sizes))
 
 
+@operation
 def convert_to_tensor(value: Any, dtype: Any = None, name: Any = None) -> Any:
     """Convert a value to a tensor; a tensor is returned as it is."""
     value = value.nearest() if isinstance(value, Mirrored) else current_value(value)
@@ -79,6 +82,7 @@ def _converted(value: Any, dtype: Any) -> Any:
     return as_tensor(context.backend(), value, HERE.get().device, dtype)
 
 
+@operation
 def identity(input: Any, name: Any = None) -> Any:
     """Make a tensor of equal value on the current device; slices stay slices."""
     if isinstance(input, IndexedSlices):
@@ -94,6 +98,7 @@ def identity(input: Any, name: Any = None) -> Any:
     )
 
 
+@operation
 def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     """Change the dtype of a tensor; floats are truncated to integers."""
     draft = HERE.get().draft
@@ -103,6 +108,7 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     return tensor if tensor.dtype == numpy_dtype(dtype) else tensor.astype(numpy_dtype(dtype))
 
 
+@operation
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: Any = None) -> Any:
     """Count from start up to limit, in the widest dtype of the arguments; Python integers are int32."""
     bounds = [convert.to_array(bound) for bound in ((0, start, delta) if limit is None else (start, limit, delta))]
@@ -114,22 +120,26 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     return fresh(np.arange(*(bound.item() for bound in bounds), dtype=wide))
 
 
+@operation
 def ones(shape: Any, dtype: Any = np.float32, name: Any = None) -> Any:
     """Make a tensor of ones."""
     return fresh(np.ones(sizes_of(shape), numpy_dtype(dtype)))
 
 
+@operation
 def zeros(shape: Any, dtype: Any = np.float32, name: Any = None) -> Any:
     """Make a tensor of zeros."""
     return fresh(np.zeros(sizes_of(shape), numpy_dtype(dtype)))
 
 
+@operation
 def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """Add up a tensor, optionally along an axis, in its own dtype."""
     tensor = _numbers(input_tensor, axis)
     return tensor.sum(axis=_axis(axis), keepdims=keepdims, dtype=_wide(tensor.dtype)).astype(tensor.dtype)
 
 
+@operation
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """Average a tensor, optionally along an axis, in its own dtype."""
     tensor = _numbers(input_tensor, axis)
@@ -139,12 +149,14 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
     return tensor.mean(axis=_axis(axis), keepdims=keepdims, dtype=_wide(tensor.dtype)).astype(tensor.dtype)
 
 
+@operation
 def add(x: Any, y: Any, name: Any = None) -> Any:
     """Add two tensors."""
     first, second = together(convert_to_tensor(x), y.nearest() if isinstance(y, Mirrored) else current_value(y))
     return first + second
 
 
+@operation
 def square(x: Any, name: Any = None) -> Any:
     """Multiply a tensor by itself."""
     tensor = convert_to_tensor(x)
@@ -152,29 +164,34 @@ def square(x: Any, name: Any = None) -> Any:
     return tensor * tensor
 
 
+@operation
 def matmul(a: Any, b: Any, name: Any = None) -> Any:
     """Multiply two matrices, or two stacks of them."""
     first, second = together(convert_to_tensor(a), convert_to_tensor(b))
     return first @ second
 
 
+@operation
 def concat(values: Sequence[Any], axis: int, name: Any = None) -> Any:
     """Join tensors along an existing axis."""
     tensors = together(*map(convert_to_tensor, values))
     return tensors[0].__array_namespace__().concat(tensors, axis=axis)
 
 
+@operation
 def stack(values: Sequence[Any], axis: int = 0, name: Any = None) -> Any:
     """Join tensors along a new axis."""
     tensors = together(*map(convert_to_tensor, values))
     return tensors[0].__array_namespace__().stack(tensors, axis=axis)
 
 
+@operation
 def shape(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
     """Return the sizes of a tensor's dimensions, as a tensor."""
     return fresh(np.array(convert_to_tensor(input).shape, numpy_dtype(out_type)))
 
 
+@operation
 def size(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
     """Return how many elements a tensor has, as a tensor."""
     return fresh(np.array(convert_to_tensor(input).size, numpy_dtype(out_type)))
