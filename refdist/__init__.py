@@ -36,6 +36,7 @@ from refdist._core.base.dtypes import (
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.tensor_shape import TensorShape
+from refdist._core.ops.logger import get_logger
 from refdist._core.ops.neural_functions import (
     reduce_logsumexp,
 )
@@ -191,6 +192,7 @@ __all__ = [
     "function",
     "gather",
     "gradients",
+    "get_logger",
     "greater",
     "greater_equal",
     "group",

@@ -2,9 +2,10 @@
 
 from refdist._core.clusters.cluster_spec import ClusterSpec
 from refdist._core.ops.late_names import late_names as _late_names
+from refdist._core.ops.moving_average import ExponentialMovingAverage
 from refdist._core.saving.checkpoint import Checkpoint
 
 _MESSAGES = "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List SequenceExample"
 __getattr__, __dir__ = _late_names("train", globals(), {"refdist._core.files.messages": _MESSAGES})
 
-__all__ = ["Checkpoint", "ClusterSpec"]
+__all__ = ["Checkpoint", "ClusterSpec", "ExponentialMovingAverage"]

@@ -22,20 +22,33 @@ DOCUMENTED = {
         VariableAggregation VariableSynchronization abs add add_n argmax argmin bfloat16 bool cast clip_by_value
         compat concat config constant control_dependencies convert_to_tensor cos custom_gradient data device
         distribute divide equal errors estimator executing_eagerly exp expand_dims eye fill float16 float32 float64
-        floor function gather gradients greater greater_equal group identity int16 int32 int64 int8 io is_tensor
-        keras less less_equal linspace logical_and logical_not logical_or lookup math matmul maximum minimum
-        multiply name_scope negative nest nn no_op not_equal one_hot ones ones_like pad pow print random range rank
-        recompute_grad reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
-        reduce_sum reshape round saved_model shape sigmoid sign sin size split sqrt square squeeze stack
+        floor function gather get_logger gradients greater greater_equal group identity int16 int32 int64 int8 io
+        is_tensor keras less less_equal linspace logical_and logical_not logical_or lookup math matmul maximum
+        minimum multiply name_scope negative nest nn no_op not_equal one_hot ones ones_like pad pow print random
+        range rank recompute_grad reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min
+        reduce_prod reduce_sum reshape round saved_model shape sigmoid sign sin size split sqrt square squeeze stack
         stop_gradient string subtract summary tan tanh tile tpu train transpose uint8 unstack variable_creator_scope
         where zeros zeros_like
     """,
     "compat": """
-        v1
+        as_bytes as_str as_text path_to_str v1
     """,
     "compat.v1": """
-        ConfigProto Graph GraphDef Session distribute enable_eager_execution fixed_size_partitioner get_variable
-        py_func
+        ConfigProto Graph GraphDef Session disable_eager_execution disable_v2_behavior distribute
+        enable_control_flow_v2 enable_eager_execution enable_resource_variables enable_tensor_equality
+        enable_v2_behavior enable_v2_tensorshape executing_eagerly_outside_functions fixed_size_partitioner
+        get_variable global_variables_initializer local_variables_initializer logging name_scope placeholder py_func
+        set_random_seed tables_initializer train
+    """,
+    "compat.v1.logging": """
+        DEBUG ERROR FATAL INFO WARN debug error fatal flush get_verbosity info log log_every_n log_first_n log_if
+        set_verbosity vlog warn warning
+    """,
+    "compat.v1.train": """
+        AdagradOptimizer AdamOptimizer BytesList Checkpoint ClusterSpec Example ExponentialMovingAverage Feature
+        FeatureList FeatureLists Features FloatList GradientDescentOptimizer Int64List MomentumOptimizer Optimizer
+        RMSPropOptimizer SequenceExample cosine_decay exponential_decay get_global_step get_or_create_global_step
+        inverse_time_decay natural_exp_decay piecewise_constant piecewise_constant_decay polynomial_decay
     """,
     "compat.v1.distribute": """
         CrossDeviceOps HierarchicalCopyAllReduce InputContext InputIterator InputReplicationMode MirroredStrategy
@@ -147,8 +160,8 @@ DOCUMENTED = {
         DeviceAssignment DeviceOrderMode Topology initialize_tpu_system shutdown_tpu_system
     """,
     "train": """
-        BytesList Checkpoint ClusterSpec Example Feature FeatureList FeatureLists Features FloatList Int64List
-        SequenceExample
+        BytesList Checkpoint ClusterSpec Example ExponentialMovingAverage Feature FeatureList FeatureLists Features
+        FloatList Int64List SequenceExample
     """,
     "estimator": "RunConfig",
 }

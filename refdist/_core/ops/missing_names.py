@@ -36,7 +36,6 @@ REMEDIES = {
     "AUTOTUNE": "tf.data.AUTOTUNE",
     "Session": "tf.compat.v1.Session",
     "placeholder": "arguments of a function",
-    "global_variables_initializer": "nothing: variables have their values at once",
     "nn.conv2d": "jax.lax.conv_general_dilated, or tf.keras.layers.Conv2D",
     "nn.dropout": "tf.keras.layers.Dropout, or a mask of jax.random.bernoulli",
     "nn.max_pool2d": "jax.lax.reduce_window, or tf.keras.layers.MaxPooling2D",
