@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 _VALUE_ERRORS = frozenset(
@@ -71,6 +71,11 @@ def staging() -> bool:
     return "jax" in sys.modules and _traces().staging()
 
 
+def pytree_registry() -> Mapping[type, Any]:
+    """How the containers that JAX knows are taken apart (`to_iter`) and put together (`from_iter`), by type."""
+    return _registry() if "jax" in sys.modules else _EMPTY
+
+
 class Traces(Protocol):
     """What knows the traces of JAX, once JAX is loaded."""
 
@@ -82,6 +87,10 @@ class Traces(Protocol):
         """Say whether a program is being made."""
         ...
 
+    def pytree_registry(self) -> Mapping[type, Any]:
+        """The types that are containers for JAX."""
+        ...
+
 
 _loaders: list[Callable[[], Traces]] = []
 
@@ -89,6 +98,14 @@ _loaders: list[Callable[[], Traces]] = []
 def install(load: Callable[[], Traces]) -> None:
     """Say what knows the traces of JAX; it imports JAX, so it is loaded only after JAX has been."""
     _loaders[:] = [load]
+
+
+_EMPTY: Mapping[type, Any] = {}
+
+
+@functools.cache
+def _registry() -> Mapping[type, Any]:
+    return _traces().pytree_registry()
 
 
 @functools.cache

@@ -1,7 +1,7 @@
-"""Whether JAX is in the middle of a trace."""
+"""What only JAX itself can say: whether it is in the middle of a trace, and which types are containers for it."""
 
 import itertools
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -10,6 +10,7 @@ import jax
 from jax._src.config import check_static_indices  # pyright: ignore
 from jax._src.core import extend_axis_env_nd, set_current_trace, trace_ctx  # pyright: ignore
 from jax._src.interpreters.partial_eval import DynamicJaxprTrace  # pyright: ignore
+from jax._src.tree_util import _registry  # pyright: ignore
 from jax.extend.core import get_opaque_trace_state  # pyright: ignore
 
 from refdist._core.base.jax_facts import is_tracer
@@ -58,3 +59,8 @@ def writing_a_program() -> bool:
 def checked_indices() -> AbstractContextManager[Any]:
     """Make an index beyond the end an error, if it is known; JAX would take the last element for it."""
     return check_static_indices(True)  # pyright: ignore[reportReturnType]
+
+
+def pytree_registry() -> Mapping[type, Any]:
+    """The types that are containers for JAX, and how each is taken apart and put together; types that come later, too."""
+    return _registry
