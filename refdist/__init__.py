@@ -127,6 +127,7 @@ from refdist._core.replicas.context import variable_creator_scope
 from refdist._core.replicas.graph import Graph
 from refdist._core.replicas.specs import TensorSpec
 from refdist._core.saving.module import Module
+from refdist._core.saving.variable_tree import VariableTree
 from refdist._core.seam.draft import executing_eagerly
 from refdist._core.staging.function import function
 from refdist._core.strategies.logical_devices import logical_pieces
@@ -148,6 +149,7 @@ __all__ = [
     "Variable",
     "VariableAggregation",
     "VariableSynchronization",
+    "VariableTree",
     "abs",
     "add",
     "add_n",

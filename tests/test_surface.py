@@ -127,7 +127,7 @@ DOCUMENTED = {
     "estimator": "RunConfig",
 }
 OURS = {
-    "": "cluster conformance device_name logical_pieces simulator testing use using",
+    "": "VariableTree cluster conformance device_name logical_pieces simulator testing use using",
     "cluster": "run_workers",
     "errors": "MeetingError",
     "testing": "stages_of",

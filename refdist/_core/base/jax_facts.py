@@ -76,6 +76,26 @@ def pytree_registry() -> Mapping[type, Any]:
     return _registry() if "jax" in sys.modules else _EMPTY
 
 
+def part_names(container: Any) -> list[str]:
+    """How JAX calls the parts of a container that it knows."""
+    return _traces().part_names(container)
+
+
+def is_random_key(value: Any) -> bool:
+    """Say whether a value is one of JAX's random keys, which have numbers inside but are none."""
+    return is_jax(value) and str(value.dtype).startswith("key<")
+
+
+def key_data(key: Any) -> tuple[Any, Any]:
+    """The numbers inside of a random key, and its implementation."""
+    return _traces().key_data(key)
+
+
+def key_of(numbers: Any, implementation: Any) -> Any:
+    """The random key with these numbers inside."""
+    return _traces().key_of(numbers, implementation)
+
+
 class Traces(Protocol):
     """What knows the traces of JAX, once JAX is loaded."""
 
@@ -89,6 +109,18 @@ class Traces(Protocol):
 
     def pytree_registry(self) -> Mapping[type, Any]:
         """The types that are containers for JAX."""
+        ...
+
+    def part_names(self, container: Any) -> list[str]:
+        """How JAX calls the parts of a container."""
+        ...
+
+    def key_data(self, key: Any) -> tuple[Any, Any]:
+        """The numbers inside of a random key, and its implementation."""
+        ...
+
+    def key_of(self, numbers: Any, implementation: Any) -> Any:
+        """The random key with these numbers inside."""
         ...
 
 

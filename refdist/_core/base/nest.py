@@ -5,7 +5,7 @@ from typing import Any
 
 import optree
 
-from refdist._core.base.pytree_nodes import closed, is_node, is_node_type, known_in, opened
+from refdist._core.base.pytree_nodes import closed, is_node, is_node_type, known_in, named_parts, opened
 
 CONTAINERS: tuple[type[Any], ...] = (tuple, list, dict)
 """The containers of Python that count as nests."""
@@ -90,6 +90,23 @@ def flatten(structure: Any) -> list[Any]:
     [1, None, 2, 3]
     """
     return taken_apart(structure)[0] if is_container(structure) else [structure]
+
+
+def named_leaves(structure: Any, place: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any]]:
+    """The leaves of a structure in the order of `flatten`, each with the keys, numbers and attributes that lead to it.
+
+    >>> named_leaves({"b": [2, 3], "a": 1})
+    [(('a',), 1), (('b', '0'), 2), (('b', '1'), 3)]
+    """
+    if is_node(structure):
+        pairs = named_parts(structure)
+    elif optree.tree_is_leaf(structure, none_is_leaf=True):
+        return [(place, structure)]
+    else:
+        parts, _, entries, _ = optree.tree_flatten_one_level(structure, none_is_leaf=True)
+        fields = getattr(structure, "_fields", map(str, entries))
+        pairs = list(zip(entries if isinstance(structure, dict) else fields, parts, strict=True))
+    return [found for name, part in pairs for found in named_leaves(part, (*place, name))]
 
 
 def map_structure(function: Callable[..., Any], *structures: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import optree
 
-from refdist._core.base.jax_facts import pytree_registry
+from refdist._core.base.jax_facts import part_names, pytree_registry
 
 _MUTABLE = ("Pytree", "Object", "Module")  # the classes of flax.nnx whose objects are changed in place
 
@@ -95,6 +95,12 @@ def _closed(node: Node, namespace: str) -> Any:
         return None
     parts = [closed(part, namespace) for part in node.parts]
     return pytree_registry()[node.known.kind].from_iter(node.known.beside, parts)
+
+
+def named_parts(value: Any) -> list[tuple[Any, Any]]:
+    """The parts of such a container, without those that are None, each under the name that JAX has for it."""
+    parts, _ = pytree_registry()[type(value)].to_iter(value)
+    return [(name, part) for name, part in zip(part_names(value), parts, strict=True) if part is not None]
 
 
 def _is_stand_in(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What only JAX itself can say: whether it is in the middle of a trace, and which types are containers for it."""
+"""What only JAX itself can say: whether it is in a trace, which types are containers for it, what is inside of a random key."""
 
 import itertools
 from collections.abc import Generator, Mapping
@@ -64,3 +64,19 @@ def checked_indices() -> AbstractContextManager[Any]:
 def pytree_registry() -> Mapping[type, Any]:
     """The types that are containers for JAX, and how each is taken apart and put together; types that come later, too."""
     return _registry
+
+
+def part_names(container: Any) -> list[str]:
+    """How JAX calls the parts of a container: attributes and keys by name, all others by number."""
+    paths = jax.tree_util.tree_leaves_with_path(container, is_leaf=lambda value: value is not container)
+    return [jax.tree_util.keystr(path, simple=True) for path, _ in paths]
+
+
+def key_data(key: Any) -> tuple[Any, Any]:
+    """The numbers inside of a random key, and its implementation."""
+    return jax.random.key_data(key), jax.random.key_impl(key)
+
+
+def key_of(numbers: Any, implementation: Any) -> Any:
+    """The random key with these numbers inside."""
+    return jax.random.wrap_key_data(jax.numpy.asarray(numbers), impl=implementation)
