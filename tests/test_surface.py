@@ -122,7 +122,8 @@ DOCUMENTED = {
         DeviceAssignment DeviceOrderMode Topology initialize_tpu_system shutdown_tpu_system
     """,
     "train": """
-        Checkpoint ClusterSpec
+        Checkpoint CheckpointManager CheckpointOptions ClusterSpec checkpoints_iterator get_checkpoint_state
+        latest_checkpoint list_variables load_checkpoint load_variable
     """,
     "estimator": "RunConfig",
 }

@@ -26,6 +26,12 @@ def is_node_type(kind: type) -> bool:
     return kind in pytree_registry() and _opens(kind)
 
 
+@functools.cache
+def is_mutable(kind: type) -> bool:
+    """Say whether objects of a type are modules of flax.nnx and the like, whose parts are replaced in place."""
+    return any(one.__module__.startswith("flax.nnx") and one.__name__ in _MUTABLE for one in kind.__mro__)
+
+
 class Node:
     """Stands for such a container: its parts, and what is known of it beside them."""
 
@@ -115,4 +121,4 @@ def _opens(kind: type) -> bool:
     """Say whether a type that JAX knows is a nest here: not what optree knows, nor what replicas would change in place."""
     if issubclass(kind, (tuple, list, dict, type(None))):
         return False
-    return not any(one.__module__.startswith("flax.nnx") and one.__name__ in _MUTABLE for one in kind.__mro__)
+    return not is_mutable(kind)
