@@ -32,6 +32,12 @@ def is_mutable(kind: type) -> bool:
     return any(one.__module__.startswith("flax.nnx") and one.__name__ in _MUTABLE for one in kind.__mro__)
 
 
+@functools.cache
+def is_flax_variable(kind: type) -> bool:
+    """Say whether a type is that of a variable of flax.nnx."""
+    return any(one.__name__ == "Variable" and one.__module__.startswith("flax.nnx") for one in kind.__mro__)
+
+
 class Node:
     """Stands for such a container: its parts, and what is known of it beside them."""
 

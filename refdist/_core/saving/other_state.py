@@ -11,7 +11,7 @@ import numpy as np
 from refdist._core.base import nest
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.jax_facts import is_random_key, key_data, key_of
-from refdist._core.base.pytree_nodes import is_mutable
+from refdist._core.base.pytree_nodes import is_flax_variable, is_mutable
 from refdist._core.input.position import Loop
 
 Array = np.ndarray[Any, Any]
@@ -118,11 +118,6 @@ def states_in(value: Any) -> Iterator[tuple[tuple[str, ...], OtherState]] | None
         return iter([((), Position(value))])
     kind = type(value)
     return _of_flax(value) if is_mutable(kind) or is_flax_variable(kind) else None
-
-
-def is_flax_variable(kind: type) -> bool:
-    """Say whether a type is that of a variable of flax.nnx."""
-    return any(one.__name__ == "Variable" and one.__module__.startswith("flax.nnx") for one in kind.__mro__)
 
 
 def _of_flax(value: Any) -> Iterator[tuple[tuple[str, ...], OtherState]]:

@@ -21,6 +21,7 @@ from refdist._core.replicas.lockstep import play
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, regroup
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.strategies import arguments
+from refdist._core.strategies.captured_state import watched
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.verbs import StrategyExtended, components_of
 from refdist._core.variables.creation import create_variable
@@ -85,13 +86,20 @@ class EagerExtended(StrategyExtended):
         ambient = backend.on(devices[0]) is not NOWHERE
         # It is restored once more at the end, because a Ctrl-C can keep a replica from leaving what it has entered.
         around = backend.on(None) if ambient else NOWHERE
+        watch = watched(fn, args, kwargs) if "flax.nnx" in sys.modules else None
+        scope = self._resumed if ambient else None
         with step, around, fewer_collections(count) if count >= MANY else NOWHERE:
-            results = play(
-                count,
-                body,
-                name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
-                scope=self._resumed if ambient else None,
-            )
+            try:
+                results = play(
+                    count,
+                    body,
+                    name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
+                    scope=scope if watch is None else watch.scope(scope),
+                )
+            except Exception as error:
+                if watch is not None:
+                    watch.explain(error)
+                raise
         return regroup(results)
 
     @context.contained
