@@ -130,6 +130,7 @@ from refdist._core.replicas.context import variable_creator_scope
 from refdist._core.replicas.graph import Graph
 from refdist._core.replicas.specs import TensorSpec
 from refdist._core.saving.module import Module
+from refdist._core.saving.variable_tree import VariableTree
 from refdist._core.seam.draft import executing_eagerly
 from refdist._core.staging.function import function
 from refdist._core.strategies.logical_devices import logical_pieces
@@ -155,6 +156,7 @@ __all__ = [
     "Variable",
     "VariableAggregation",
     "VariableSynchronization",
+    "VariableTree",
     "abs",
     "add",
     "add_n",
@@ -191,8 +193,8 @@ __all__ = [
     "floor",
     "function",
     "gather",
-    "gradients",
     "get_logger",
+    "gradients",
     "greater",
     "greater_equal",
     "group",

@@ -160,13 +160,14 @@ DOCUMENTED = {
         DeviceAssignment DeviceOrderMode Topology initialize_tpu_system shutdown_tpu_system
     """,
     "train": """
-        BytesList Checkpoint ClusterSpec Example ExponentialMovingAverage Feature FeatureList FeatureLists Features
-        FloatList Int64List SequenceExample
+        BytesList Checkpoint CheckpointManager CheckpointOptions ClusterSpec Example ExponentialMovingAverage
+        Feature FeatureList FeatureLists Features FloatList Int64List SequenceExample checkpoints_iterator
+        get_checkpoint_state latest_checkpoint list_variables load_checkpoint load_variable
     """,
     "estimator": "RunConfig",
 }
 OURS = {
-    "": "cluster conformance device_name logical_pieces simulator testing use using",
+    "": "VariableTree cluster conformance device_name logical_pieces simulator testing use using",
     "cluster": "run_workers",
     "errors": "MeetingError",
     "testing": "stages_of",

@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -77,6 +77,31 @@ def repeated(times: int, step: Callable[[Any], Any], state: Any) -> Any:
     return _traces().repeated(times, step, state)
 
 
+def pytree_registry() -> Mapping[type, Any]:
+    """How the containers that JAX knows are taken apart (`to_iter`) and put together (`from_iter`), by type."""
+    return _registry() if loaded() else _EMPTY
+
+
+def part_names(container: Any) -> list[str]:
+    """How JAX calls the parts of a container that it knows."""
+    return _traces().part_names(container)
+
+
+def is_random_key(value: Any) -> bool:
+    """Say whether a value is one of JAX's random keys, which have numbers inside but are none."""
+    return is_jax(value) and str(value.dtype).startswith("key<")
+
+
+def key_data(key: Any) -> tuple[Any, Any]:
+    """The numbers inside of a random key, and its implementation."""
+    return _traces().key_data(key)
+
+
+def key_of(numbers: Any, implementation: Any) -> Any:
+    """The random key with these numbers inside."""
+    return _traces().key_of(numbers, implementation)
+
+
 class Traces(Protocol):
     """What knows the traces of JAX, once JAX is loaded."""
 
@@ -92,6 +117,22 @@ class Traces(Protocol):
         """Write a loop."""
         ...
 
+    def pytree_registry(self) -> Mapping[type, Any]:
+        """The types that are containers for JAX."""
+        ...
+
+    def part_names(self, container: Any) -> list[str]:
+        """How JAX calls the parts of a container."""
+        ...
+
+    def key_data(self, key: Any) -> tuple[Any, Any]:
+        """The numbers inside of a random key, and its implementation."""
+        ...
+
+    def key_of(self, numbers: Any, implementation: Any) -> Any:
+        """The random key with these numbers inside."""
+        ...
+
 
 _loaders: list[Callable[[], Traces]] = []
 
@@ -99,6 +140,14 @@ _loaders: list[Callable[[], Traces]] = []
 def install(load: Callable[[], Traces]) -> None:
     """Say what knows the traces of JAX; it imports JAX, so it is loaded only after JAX has been."""
     _loaders[:] = [load]
+
+
+_EMPTY: Mapping[type, Any] = {}
+
+
+@functools.cache
+def _registry() -> Mapping[type, Any]:
+    return _traces().pytree_registry()
 
 
 @functools.cache

@@ -97,11 +97,11 @@ class ReplicaContext:
                 value,
                 lambda given: self.all_reduce(op, given, options),
             )
-        if isinstance(value, nest.CONTAINERS):
+        backend = self._extended.plan.backend
+        if not isinstance(value, backend.tensor_type) and nest.is_container(value):
             value = nest.map_structure(self._combinable, value)
             details = (nest.shape_of(value), *map(_likeness, nest.flatten(value)))
         else:
-            backend = self._extended.plan.backend
             if not isinstance(value, backend.tensor_type) or backend.device_of(value) != self._device:
                 value = self._combinable(value)  # usually it already is a tensor on the replica's device
             details = (value.shape, value.dtype) if type(value) is not IndexedSlices else value.likeness

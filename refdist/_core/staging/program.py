@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import optree
 
+from refdist._core.base import nest
 from refdist._core.base.entropy import ProgramEntropy
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
 from refdist._core.replicas.values import WRITING, PerReplica, Storage
@@ -53,7 +53,7 @@ class Program:
         self._writes, self._required, self._compared = interface.writes, interface.required, interface.compared
         self._first_required = interface.first_written + len(interface.writes)
         self._written = slice(interface.first_written, self._first_required)
-        self._leaves, self._shape = optree.tree_flatten(interface.result, none_is_leaf=True)
+        self._leaves, self._shape = nest.taken_apart(interface.result)
         self._bare = self._shape.is_leaf()
         self._has_slices = has_slices(interface.result)
         self._wide = compiler.exact and interface.wide
@@ -82,7 +82,7 @@ class Program:
             if self._bare:
                 return outputs, self._result(self._leaves[0], outputs, leaves)
             results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
-            result = optree.tree_unflatten(self._shape, results)
+            result = nest.put_together(self._shape, results)
             return outputs, closed_slices(result) if self._has_slices else result
         finally:
             if self._compiler.waits:
@@ -126,7 +126,7 @@ class Program:
     def outline(self) -> Any:
         """The result, with a spec in the place of each tensor."""
         specs = [_spec(leaf, self._compiler.count) if type(leaf) is Output else leaf for leaf in self._leaves]
-        result: Any = optree.tree_unflatten(self._shape, specs)
+        result = nest.put_together(self._shape, specs)
         return closed_slices(result) if self._has_slices else result
 
     def text(self, leaves: Sequence[Any], stage: str) -> str:

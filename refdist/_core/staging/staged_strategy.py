@@ -210,7 +210,7 @@ class StagedExtended(StrategyExtended):
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
         (payload,) = payloads
-        if isinstance(payload, nest.CONTAINERS) and self.plan.collectives.custom() and self._count > 1:
+        if nest.is_container(payload) and self.plan.collectives.custom() and self._count > 1:
             combined = self._combined_by_user(op, nest.flatten(payload), options)
             return [nest.pack_sequence_as(payload, combined)]
 

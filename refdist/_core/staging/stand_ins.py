@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import optree
 
 from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
@@ -93,16 +92,17 @@ def closed_slices(structure: Any) -> Any:
     def closed(leaf: Any) -> Any:
         return leaf.closed() if isinstance(leaf, OpenSlices) else leaf
 
-    whole: Any = optree.tree_map(
-        closed, structure, is_leaf=lambda node: isinstance(node, OpenSlices), none_is_leaf=True
-    )
-    return whole
+    leaves, shape = nest.taken_apart(structure, _is_open)
+    return nest.put_together(shape, list(map(closed, leaves)))
 
 
 def has_slices(structure: Any) -> bool:
     """Say whether there are open slices in a nest."""
-    leaves = optree.tree_leaves(structure, is_leaf=lambda node: isinstance(node, OpenSlices), none_is_leaf=True)
-    return any(isinstance(leaf, OpenSlices) for leaf in leaves)
+    return any(map(_is_open, nest.taken_apart(structure, _is_open)[0]))
+
+
+def _is_open(node: Any) -> bool:
+    return isinstance(node, OpenSlices)
 
 
 def opened_slices(structure: Any) -> Any:

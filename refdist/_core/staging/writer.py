@@ -4,8 +4,6 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import optree
-
 from refdist._core.base import nest
 from refdist._core.base.entropy import ENTROPY
 from refdist._core.base.jax_facts import show_hidden_frames
@@ -43,7 +41,7 @@ class Call:
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Other leaves, in the structure of the arguments."""
-        nested: Any = (tuple(leaves), {}) if self.shape is None else optree.tree_unflatten(self.shape, leaves)
+        nested: Any = (tuple(leaves), {}) if self.shape is None else nest.put_together(self.shape, leaves)
         return nested
 
 

@@ -1,5 +1,6 @@
 """The verbs of a strategy whose replicas run eagerly, written once and steered by its plan."""
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import Context
@@ -21,6 +22,7 @@ from refdist._core.replicas.lockstep import play
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, regroup
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.strategies import arguments
+from refdist._core.strategies.captured_state import watched
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.verbs import StrategyExtended, components_of
 from refdist._core.variables.creation import create_variable
@@ -85,13 +87,20 @@ class EagerExtended(StrategyExtended):
         ambient = backend.on(devices[0]) is not NOWHERE
         # It is restored once more at the end, because a Ctrl-C can keep a replica from leaving what it has entered.
         around = backend.on(None) if ambient else NOWHERE
+        watch = watched(fn, args, kwargs) if "flax.nnx" in sys.modules else None
+        scope = self._resumed if ambient else None
         with step, around, fewer_collections(count) if count >= MANY else NOWHERE:
-            results = play(
-                count,
-                body,
-                name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
-                scope=self._resumed if ambient else None,
-            )
+            try:
+                results = play(
+                    count,
+                    body,
+                    name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
+                    scope=scope if watch is None else watch.scope(scope),
+                )
+            except Exception as error:
+                if watch is not None:
+                    watch.explain(error)
+                raise
         return regroup(results)
 
     @context.contained
@@ -126,7 +135,7 @@ class EagerExtended(StrategyExtended):
         mine = len(payloads)
         if self.plan.workers > 1:
             payloads = self.from_all_workers(f"all_reduce({op.name})", payloads)
-        if not isinstance(payloads[0], nest.CONTAINERS):
+        if not nest.is_container(payloads[0]):
             return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
         flat = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
         pairs = [(PerReplica(column), self.plan.devices) for column in flat]

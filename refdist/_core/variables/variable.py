@@ -13,6 +13,7 @@ from refdist._core.base.enums import VariableAggregation, VariableSynchronizatio
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import loaded, staging
 from refdist._core.base.operators import add_operators
+from refdist._core.base.pytree_nodes import is_node
 from refdist._core.base.where import HERE, where_of
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import dtype_name, numpy_text
@@ -88,7 +89,7 @@ class Variable(Readable, metaclass=_Creation):
             raise ValueError(
                 "Variable() got no initial_value; expected one, or a function that makes it. Pass a value."
             )
-        value = initial_value() if callable(initial_value) else initial_value
+        value = initial_value() if callable(initial_value) and not is_node(initial_value) else initial_value
         self._backend = context.backend()
         self._device = HERE.get().device or host_device(self._backend)
         first = _initial(self._backend, self._device, value, dtype)
