@@ -19,7 +19,7 @@ from refdist._core.ops.missing_names import REMEDIES
 DOCUMENTED = {
     "": """
         Graph IndexedSlices Module Tensor TensorShape TensorSpec Variable VariableAggregation VariableSynchronization abs add add_n
-        argmax argmin bfloat16 bool cast clip_by_value compat concat config constant control_dependencies
+        argmax argmin autograph bfloat16 bool cast clip_by_value compat concat config constant control_dependencies
         convert_to_tensor cos data device distribute divide equal errors estimator executing_eagerly exp expand_dims
         eye fill float16 float32 float64 floor function gather greater greater_equal group identity int16 int32
         int64 int8 io is_tensor keras less less_equal linspace logical_and logical_not logical_or math matmul
@@ -28,6 +28,8 @@ DOCUMENTED = {
         reduce_sum reshape round saved_model shape sigmoid sign sin size split sqrt square squeeze stack string
         subtract tan tanh tile tpu train transpose uint8 unstack variable_creator_scope where zeros zeros_like
     """,
+    "autograph": "experimental",
+    "autograph.experimental": "Feature do_not_convert set_loop_options",
     "compat": """
         v1
     """,
