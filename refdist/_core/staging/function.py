@@ -11,13 +11,14 @@ from refdist._core.base import nest
 from refdist._core.base.callables import require_callable
 from refdist._core.base.errors import OutOfRangeError
 from refdist._core.base.indexed_slices import ARGUMENTS, IndexedSlices
-from refdist._core.base.jax_facts import tracing
+from refdist._core.base.jax_facts import asks_for_a_value, tracing
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
 from refdist._core.replicas.values import regroup, select
 from refdist._core.seam.draft import NeedsPython, NeedsWide
 from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
+from refdist._core.staging.branching import branches
 from refdist._core.staging.cache_keys import function_key
 from refdist._core.staging.concrete_function import ConcreteFunction
 from refdist._core.staging.input_signature import conforming
@@ -71,7 +72,7 @@ def function(
     Args:
         func: the function; without it, a decorator is returned.
         input_signature: a nest of TensorSpecs for the positional arguments.
-        autograph: accepted; Python's own control flow happens while the program is written.
+        autograph: whether `if`, `while`, `for`, `and`, `or`, `not` over tensors become part of the program.
         jit_compile: accepted; every program is compiled.
         reduce_retracing: accepted; a program is written for each shape.
         trace_once: write the replicas' part of a program once for all of them, with a symbolic replica number.
@@ -80,7 +81,7 @@ def function(
     if unknown:
         raise TypeError(f"function() got {', '.join(sorted(unknown))}; expected documented arguments. Leave it out.")
     if func is None:
-        return functools.partial(function, input_signature=input_signature, trace_once=trace_once)
+        return functools.partial(function, input_signature=input_signature, autograph=autograph, trace_once=trace_once)
     if isinstance(func, Function):
         return func
     require_callable(func, "function()")
@@ -89,7 +90,7 @@ def function(
             f"function() got input_signature={input_signature!r}; expected a list or tuple with a spec for each argument. Write "
             f"[{input_signature!r}]."
         )
-    return Function(func, input_signature, trace_once)
+    return Function(func, input_signature, trace_once, autograph=autograph)
 
 
 _eagerly = False  # whether bodies run in Python, as documented for debugging
@@ -124,11 +125,13 @@ class ForeignTrace(BaseException):
 class Function:
     """A Python function whose calls are compiled programs, one for each kind of input."""
 
-    def __init__(self, python_function: Callable[..., Any], input_signature: Any, trace_once: bool) -> None:
+    def __init__(
+        self, python_function: Callable[..., Any], input_signature: Any, trace_once: bool, *, autograph: bool = True
+    ) -> None:
         functools.update_wrapper(self, python_function)
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
-        self._trace_once = trace_once
+        self._trace_once, self._autograph = trace_once, autograph
         self._parameters = Parameters(python_function)
         # So many arguments by their places are in that form already; mostly there are.
         self._enough = (
@@ -154,7 +157,7 @@ class Function:
             # A program knows a variable as a whole, not one of its copies.
             return self.python_function(*args, **kwargs)
         if here.draft is not None:
-            return returned_from_draft(self.python_function(*args, **kwargs))
+            return self._inlined(args, kwargs)
         if here.tapes is not None:  # which record operations one by one
             return self.python_function(*args, **kwargs)
         if frame is None or frame.replica is None or frame.strategy.extended.plan.name == "default":
@@ -163,6 +166,15 @@ class Function:
             with context.crossed(frame.strategy):
                 return self.run_in_replicas(frame.strategy, self, args, kwargs)
         return self._meet(frame.replica, args, kwargs)
+
+    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the body as part of the program of another function."""
+        draft: Any = HERE.get().draft
+        before, draft.converting = draft.converting, self._autograph and draft.converting
+        try:
+            return returned_from_draft(draft.converted(self.python_function)(*args, **kwargs))
+        finally:
+            draft.converting = before
 
     def run_in_replicas(self, strategy: StrategyBase, fn: Any, args: Any, kwargs: Any) -> Any:
         """Do the work of `strategy.run` as one program."""
@@ -236,7 +248,7 @@ class Function:
         # A copy of an object brings along the method of the original.
         if key not in kept or kept[key].python_function.__self__ is not instance:
             method = types.MethodType(self.python_function, instance)
-            kept[key] = Function(method, self.input_signature, self._trace_once)
+            kept[key] = Function(method, self.input_signature, self._trace_once, autograph=self._autograph)
         return kept[key]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Function":
@@ -314,10 +326,15 @@ class Function:
         if assumed:
             strategy = self._strategy or mentioned_strategy(fn) or around
         with self._lock:
-            made_before = False
+            made_before, converting = (
+                False,
+                self._autograph and branches(fn if fn is not self else self.python_function),
+            )
             while strategy.extended.plan.workers == 1:
                 try:
-                    written = ProgramWriter(call, strategy, once=self._trace_once, wide=wide).write()
+                    written = ProgramWriter(
+                        call, strategy, once=self._trace_once, wide=wide, converting=converting
+                    ).write()
                 except OtherStrategy as other:
                     if not assumed:
                         return None  # two strategies in one function: each run is a program of its own
@@ -329,6 +346,11 @@ class Function:
                     continue
                 except (NeedsPython, UnevenReplicas):
                     return None
+                except Exception as error:
+                    if converting or not self._autograph or not asks_for_a_value(error):
+                        raise
+                    converting = True  # what a function branches on could not be seen before
+                    continue
                 if not written.created:
                     self._count += 1
                     self._called.add(about)

@@ -66,13 +66,15 @@ class _Record:
 class ProgramWriter:
     """Writes a program for one kind of call, on the replicas of a strategy."""
 
-    def __init__(self, call: Call, strategy: StrategyBase, *, once: bool, wide: bool) -> None:
+    def __init__(self, call: Call, strategy: StrategyBase, *, once: bool, wide: bool, converting: bool = False) -> None:
         extended = strategy.extended
         self._call, self._wide = call, wide
         self._compiler = extended.compiler()
         self._several = self._compiler.count > 1
         once = once or extended.plan.traces_once
-        self._draft = ReplicaDraft(self._compiler, strategy, StagedExtended, once=once, wide=wide)
+        self._draft = ReplicaDraft(
+            self._compiler, strategy, StagedExtended, once=once, wide=wide, converting=converting
+        )
         self._variables = _usable_variables(extended.backend)
         self._keys: list[Key] = [id(variable.copies[0]) for variable in self._variables]
         self._takes = self._taken_arguments()
@@ -91,7 +93,7 @@ class ProgramWriter:
                 written = self._compiler.write(self._body, specs, own)
         except BaseException as raised:
             error = raised if self._error is None else self._error  # the user's own, not what JAX has made of it
-            explain(error, self._call.function)
+            explain(error, self._call.function, self._draft.unconverted)
             show_hidden_frames(error)
             raise error from error.__cause__
         if self._draft.created:
@@ -144,7 +146,9 @@ class ProgramWriter:
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         function, on = self._call.function, self._call.on
-        return function(*args, **kwargs) if on is None else on.extended.run(on, function, args, kwargs)
+        if on is not None:
+            return on.extended.run(on, function, args, kwargs)
+        return self._draft.converted(function)(*args, **kwargs)
 
     def _interface(self, written: WrittenProgram) -> Interface:
         """What the program takes and makes, by the places of its inputs and outputs."""
