@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from refdist._core.base.where import HERE
 
 if TYPE_CHECKING:
+    from refdist._core.input.position import Loop
     from refdist._core.seam.backend import Backend
     from refdist._core.seam.compiler import Compiler
     from refdist._core.strategies.strategy import StrategyBase
@@ -54,6 +55,10 @@ class Draft(Protocol):
 
     def draw(self, seed: int | None, blocks: int) -> Any:
         """Where random numbers are found: other ones in each run of the program and, without a seed, on each replica."""
+        ...
+
+    def next_of(self, loop: "Loop") -> Any:
+        """What stands for the next element of an iterator, which each run of the program takes anew."""
         ...
 
     def create(self, make: Callable[..., Any], kwargs: dict[str, Any]) -> "Variable":

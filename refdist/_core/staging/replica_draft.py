@@ -5,18 +5,23 @@ import importlib
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from refdist._core.base import nest
 from refdist._core.base.dtypes import is_wide
 from refdist._core.base.entropy import program_stream
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.philox import Stream
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.lockstep import Meeting
+from refdist._core.replicas.specs import is_dataset
+from refdist._core.replicas.values import DistributedValues
 from refdist._core.seam.compiler import Compiler
-from refdist._core.seam.draft import NeedsWide
-from refdist._core.staging.stand_ins import SymbolicPerReplica
+from refdist._core.seam.draft import NeedsPython, NeedsWide
+from refdist._core.staging.elements import Elements
+from refdist._core.staging.stand_ins import SymbolicPerReplica, passed_through, spec_of
 from refdist._core.variables.variable import LIVE, Variable
 
 if TYPE_CHECKING:
+    from refdist._core.input.position import Loop
     from refdist._core.staging.staged_strategy import StagedExtended
     from refdist._core.strategies.strategy import StrategyBase
     from refdist._core.strategies.verbs import StrategyExtended
@@ -65,6 +70,7 @@ class ReplicaDraft:
         compiler: Compiler,
         strategy: "StrategyBase",
         stage: "Callable[[ReplicaDraft, StrategyExtended, int], StagedExtended]",
+        elements: Elements,
         *,
         once: bool,
         wide: bool,
@@ -89,6 +95,7 @@ class ReplicaDraft:
         self.converting = converting  # whether `if` and loops over tensors become part of the program
         self.unconverted: list[str] = []  # the functions that could not be converted, and why
         self._parts = 0  # how many branches and loops the code is in
+        self.elements = elements
         # Tensors that merge_call has given to all replicas, by id, with where they come from: outside, each is one tensor.
         self._one_for_all: dict[int, tuple[Any, tuple[int, ...]]] = {}
 
@@ -258,6 +265,27 @@ class ReplicaDraft:
         """Leave the draft for a while."""
         with entered(draft=None, tapes=None), self.compiler.at_once():
             yield
+
+    def next_of(self, loop: "Loop") -> Any:
+        if self.in_transformation() or self._in_replica():
+            raise NeedsPython  # which takes one for each turn, and for each replica
+        with self._left():
+            element = self.elements.next_of(loop)
+        return nest.map_structure(self._element_stand_in, element)
+
+    def _element_stand_in(self, leaf: Any) -> Any:
+        """What stands for a tensor of an element, which becomes an input of the program."""
+        if is_dataset(leaf):
+            raise NeedsPython
+        place, each = self.elements.place_of(leaf), isinstance(leaf, DistributedValues)
+        if each and leaf.spec is None:
+            raise UnevenReplicas
+        spec = spec_of(leaf)
+        if spec[1].kind in "OSU" or (each and leaf.count != self.count):
+            return passed_through(place, leaf)
+        self.require_wide(spec[1])
+        value = self.compiler.further_input(spec, place, own=each)
+        return self.per_replica(value) if each else value
 
     def per_replica(self, own: Any) -> Any:
         """A tensor of the replica, as code outside of the replicas sees it."""

@@ -12,6 +12,7 @@ from refdist._core.seam.backend import Backend
 from refdist._core.seam.compiler import WrittenProgram
 from refdist._core.staging.advice import explain
 from refdist._core.staging.argument_kinds import ArgumentKinds
+from refdist._core.staging.elements import Elements
 from refdist._core.staging.program import Interface, Output, Program
 from refdist._core.staging.replica_draft import Comparison, Key, ReplicaDraft, Requirement
 from refdist._core.staging.returned_values import leaf_from_draft, returned_from_draft
@@ -38,6 +39,7 @@ class Call:
     leaves: Sequence[Any]  # the arguments, taken apart
     shape: Any  # of the nest that they come from; None where they are the positional arguments themselves
     kinds: ArgumentKinds
+    elements: Elements = dataclasses.field(default_factory=Elements)  # what the body takes from iterators
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Other leaves, in the structure of the arguments."""
@@ -72,8 +74,9 @@ class ProgramWriter:
         self._compiler = extended.compiler()
         self._several = self._compiler.count > 1
         once = once or extended.plan.traces_once
+        call.elements.start(len(call.leaves))
         self._draft = ReplicaDraft(
-            self._compiler, strategy, StagedExtended, once=once, wide=wide, converting=converting
+            self._compiler, strategy, StagedExtended, call.elements, once=once, wide=wide, converting=converting
         )
         self._variables = _usable_variables(extended.backend)
         self._keys: list[Key] = [id(variable.copies[0]) for variable in self._variables]
@@ -152,7 +155,8 @@ class ProgramWriter:
 
     def _interface(self, written: WrittenProgram) -> Interface:
         """What the program takes and makes, by the places of its inputs and outputs."""
-        record, takes, variables = self._record, self._takes, self._variables
+        further = [(place, own) for place, own in zip(written.further, written.own_inputs, strict=False)]
+        record, takes, variables = self._record, [*further, *self._takes], self._variables
         assert record is not None
         entropy = len(takes) + len(variables)  # the place of the last input
         first_changed = len(written.own_outputs) - len(record.changed) - len(record.required)
