@@ -130,7 +130,8 @@ def test_nobody_but_its_storage_writes_the_value_of_a_variable():
 
 
 def test_one_module_knows_whether_jax_is_loaded():
-    asking = {file for file in FILES if "sys.modules" in (ROOT / file).read_text()}
+    asked = re.compile(r"""["']jax["'] (not )?in sys\.modules|sys\.modules.{0,6}["']jax["']""")
+    asking = {file for file in FILES if asked.search((ROOT / file).read_text())}
 
     assert {"refdist/_core/base/jax_facts.py"} == {file for file in asking if not file.startswith("conformance/")}
 
