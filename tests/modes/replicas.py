@@ -208,11 +208,14 @@ class Replicas:
         if any(0 in part.shape for part in a.parts):
             raise Undefined("a mean of nothing")
         if a.dtype.kind in "iu":
-            # The sum wraps around as every sum of these does; the quotient is cut off towards zero.
+            # The sum has 64 bits, and wraps around as every sum of these does; the quotient is cut off towards zero.
             terms = [part.size if axis is None else part.shape[axis] for part in a.parts]
-            sums = [part.sum(axis=axis, dtype=part.dtype) for part in a.parts]
+            sums = [np.asarray(part.sum(axis=axis, dtype=np.int64)) for part in a.parts]
             return Value(
-                tuple(np.asarray(np.trunc(one / n)).astype(a.dtype) for one, n in zip(sums, terms, strict=True))
+                tuple(
+                    np.array([_quotient(int(one), n) for one in total.ravel()], a.dtype).reshape(total.shape)
+                    for total, n in zip(sums, terms, strict=True)
+                )
             )
         parts = self._each(lambda x: wide(x).mean(axis=axis).astype(x.dtype), a)
         size = max((part.size for part in a.parts), default=0)
@@ -337,3 +340,7 @@ class Replicas:
 def quotient_of(dtype: np.dtype) -> np.dtype:
     """The dtype of a quotient of integers, and of their mean over replicas: TensorFlow's."""
     return np.dtype("float32" if dtype.itemsize <= 2 else "float64")
+
+
+def _quotient(total: int, count: int) -> int:
+    return total // count if total >= 0 else -(-total // count)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src.config import default_device
 
 from refdist._core.base.dtypes import is_wide
 from refdist._core.base.enums import ReduceOp
@@ -58,7 +59,7 @@ class JaxBackend:
     def on(self, device: Device | None) -> AbstractContextManager[Any]:
         if device is not None:
             return jax.default_device(self._device(device))
-        return jax.default_device(self._home or _CONFIG.jax_default_device)
+        return jax.default_device(self._home or default_device.get_global())  # whatever block the code is in
 
     def put(self, array: Any, device: Device | None) -> jax.Array:
         # JAX may keep using the memory of a numpy array, so it gets a copy.

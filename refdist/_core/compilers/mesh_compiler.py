@@ -54,7 +54,8 @@ class MeshCompiler(ReplicaCompiler):
 
     def compile(self, program: WrittenProgram) -> Compiled:
         if self.count == self._logical == 1:
-            return jax.jit(self.for_one_replica(program))
+            # Without inputs that lie there, JAX would compute on its default device.
+            return jax.jit(self.for_one_replica(program), out_shardings=self._same)
         spread = _Spread(program)
         mapped = jax.shard_map(
             spread.of_one_replica(self.for_one_replica(program)),

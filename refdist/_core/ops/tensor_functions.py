@@ -17,6 +17,7 @@ from refdist._core.base.jax_facts import is_concrete, is_jax, is_tracer
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import DeviceName, resolve_within
 from refdist._core.devices.tensor import Tensor as SimulatedTensor
+from refdist._core.ops.integer_means import integer_mean
 from refdist._core.ops.operation import operation
 from refdist._core.replicas import context
 from refdist._core.replicas.values import Mirrored
@@ -150,6 +151,8 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
     if 0 in tensor.shape and _mean_of_nothing(tensor.shape, axis):
         total = reduce_sum(tensor, axis, keepdims)
         return total if tensor.dtype.kind in "iu" else total * np.array(np.nan, tensor.dtype)
+    if tensor.dtype.kind in "iu":
+        return integer_mean(tensor, _axis(axis), keepdims)
     return tensor.mean(axis=_axis(axis), keepdims=keepdims, dtype=_wide(tensor.dtype)).astype(tensor.dtype)
 
 

@@ -145,7 +145,7 @@ class ReplicaContext:
             payload: what this replica brings.
         """
         if self._alone:
-            with crossed(self._strategy):
+            with crossed(self._strategy), self._extended.plan.backend.on(None):
                 return hold(self._strategy, [payload])[0]
         # The same as Meeting(...), without the cost of the Python function that a named tuple calls.
         site = call_site(3, pausing=True)

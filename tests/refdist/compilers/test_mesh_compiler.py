@@ -51,3 +51,11 @@ def test_a_sum_of_complex_numbers_that_the_compiler_knows_does_not_end_the_proce
     (output,) = compiler.compile(program)(compiler.lift_each([np.zeros((2, 0), dtype)] * compiler.count))
 
     assert [1j * compiler.count] * 2 == np.asarray(compiler.lower(output)).tolist()
+
+
+@pytest.mark.parametrize("way", [tf.function, lambda body: body], ids=["function", "eager"])
+def test_what_one_replica_makes_of_nothing_lies_on_its_device(way):
+    with tf.using("jax", cpus=2):
+        strategy = tf.distribute.MirroredStrategy(["CPU:1"])
+
+        assert tf.device_name(strategy.run(way(lambda: tf.constant(1.0) + 1.0))).endswith("CPU:1")

@@ -293,3 +293,19 @@ def test_after_a_merge_a_replica_makes_tensors_on_its_own_device_again(names, an
     made = strategy.run(lambda: (get_replica_context().merge_call(lambda _: None), tf.constant(1.0))[1])
 
     assert names[1:4] == [tf.device_name(part)[-5:] for part in made.values]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_merge_function_computes_where_the_code_around_run_does(count):
+    with tf.using("jax", cpus=3):
+        strategy = tf.distribute.MirroredStrategy(["CPU:1", "CPU:2"][:count])
+        made = []
+
+        def merged(strategy):
+            made.extend([jax.numpy.ones(2), tf.constant(1.0), tf.constant(1.0) + 1.0])
+
+        strategy.run(lambda: get_replica_context().merge_call(merged))
+        with tf.device("CPU:2"), tf.device(None):
+            made.append(jax.numpy.ones(2))
+
+        assert {"CPU:0"} == {tf.device_name(array)[-5:] for array in made}
