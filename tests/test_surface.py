@@ -68,11 +68,15 @@ DOCUMENTED = {
         set_intra_op_parallelism_threads
     """,
     "data": """
-        AUTOTUNE Dataset INFINITE_CARDINALITY Options TFRecordDataset TextLineDataset UNKNOWN_CARDINALITY
-        experimental
+        AUTOTUNE Dataset FixedLengthRecordDataset INFINITE_CARDINALITY Options TFRecordDataset TextLineDataset
+        ThreadingOptions UNKNOWN_CARDINALITY experimental
     """,
     "data.experimental": """
-        AutoShardPolicy DistributeOptions INFINITE_CARDINALITY SHARD_HINT UNKNOWN_CARDINALITY
+        AUTOTUNE AutoShardPolicy AutotuneOptions Counter DistributeOptions INFINITE_CARDINALITY OptimizationOptions
+        SHARD_HINT ThreadingOptions UNKNOWN_CARDINALITY assert_cardinality bucket_by_sequence_length cardinality
+        choose_from_datasets copy_to_device enumerate_dataset from_list get_single_element group_by_window
+        ignore_errors map_and_batch parallel_interleave prefetch_to_device sample_from_datasets scan
+        shuffle_and_repeat take_while unbatch unique
     """,
     "distribute": """
         CrossDeviceOps DistributedDataset DistributedIterator DistributedValues HierarchicalCopyAllReduce
