@@ -5,7 +5,10 @@ from refdist._core.ops.late_names import late_names as _late_names
 from refdist._core.ops.moving_average import ExponentialMovingAverage
 from refdist._core.saving.checkpoint import Checkpoint
 
-_MESSAGES = "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List SequenceExample"
+_MESSAGES = """
+    BytesList ClusterDef Example Feature FeatureList FeatureLists Features FloatList Int64List JobDef SequenceExample
+    ServerDef
+"""
 __getattr__, __dir__ = _late_names("train", globals(), {"refdist._core.files.messages": _MESSAGES})
 
 __all__ = ["Checkpoint", "ClusterSpec", "ExponentialMovingAverage"]
