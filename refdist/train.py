@@ -9,7 +9,10 @@ from refdist._core.saving.checkpoint_reader import list_variables, load_checkpoi
 from refdist._core.saving.checkpoint_state import checkpoints_iterator, get_checkpoint_state, latest_checkpoint
 from refdist._core.saving.saving_options import CheckpointOptions
 
-_MESSAGES = "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List SequenceExample"
+_MESSAGES = """
+    BytesList ClusterDef Example Feature FeatureList FeatureLists Features FloatList Int64List JobDef SequenceExample
+    ServerDef
+"""
 __getattr__, __dir__ = _late_names("train", globals(), {"refdist._core.files.messages": _MESSAGES})
 
 __all__ = [

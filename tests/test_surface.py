@@ -21,14 +21,15 @@ DOCUMENTED = {
         GradientTape Graph IndexedSlices Module Tensor TensorShape TensorSpec UnconnectedGradients Variable
         VariableAggregation VariableSynchronization abs add add_n argmax argmin autograph bfloat16 bool cast
         clip_by_value compat concat config constant control_dependencies convert_to_tensor cos custom_gradient data
-        device distribute divide equal errors estimator executing_eagerly exp expand_dims eye fill float16 float32
-        float64 floor function gather get_logger gradients greater greater_equal group identity int16 int32 int64
-        int8 io is_tensor keras less less_equal linspace logical_and logical_not logical_or lookup math matmul
-        maximum minimum multiply name_scope negative nest nn no_op not_equal one_hot ones ones_like pad pow print
-        random range rank recompute_grad reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min
-        reduce_prod reduce_sum reshape round saved_model shape sigmoid sign sin size split sqrt square squeeze stack
-        stop_gradient string subtract summary tan tanh tile tpu train transpose uint8 unstack variable_creator_scope
-        where zeros zeros_like
+        debugging device distribute divide equal errors estimator executing_eagerly exp expand_dims eye fill float16
+        float32 float64 floor function gather get_current_name_scope get_logger gradients greater greater_equal
+        group identity init_scope int16 int32 int64 int8 io is_tensor keras less less_equal linspace logical_and
+        logical_not logical_or lookup math matmul maximum minimum multiply name_scope negative nest nn no_op
+        not_equal one_hot ones ones_like pad pow print profiler random range rank recompute_grad reduce_all
+        reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum reshape round
+        saved_model shape sigmoid sign sin size split sqrt square squeeze stack stop_gradient string subtract
+        summary tan tanh test tile timestamp tpu train transpose uint8 unstack variable_creator_scope where zeros
+        zeros_like
     """,
     "autograph": "experimental",
     "autograph.experimental": "Feature do_not_convert set_loop_options",
@@ -63,27 +64,48 @@ DOCUMENTED = {
     """,
     "config": """
         LogicalDevice LogicalDeviceConfiguration PhysicalDevice experimental experimental_connect_to_cluster
-        functions_run_eagerly get_logical_device_configuration list_logical_devices list_physical_devices
-        run_functions_eagerly set_logical_device_configuration threading
+        functions_run_eagerly get_logical_device_configuration get_soft_device_placement get_visible_devices
+        list_logical_devices list_physical_devices optimizer run_functions_eagerly set_logical_device_configuration
+        set_soft_device_placement set_visible_devices threading
     """,
-    "config.experimental": "set_memory_growth",
+    "config.experimental": """
+        VirtualDeviceConfiguration enable_op_determinism enable_tensor_float_32_execution get_device_details
+        get_device_policy get_memory_growth get_memory_info get_synchronous_execution
+        get_virtual_device_configuration get_visible_devices list_logical_devices list_physical_devices
+        set_device_policy set_memory_growth set_synchronous_execution set_virtual_device_configuration
+        set_visible_devices tensor_float_32_execution_enabled
+    """,
+    "config.optimizer": "get_experimental_options get_jit set_experimental_options set_jit",
     "config.threading": """
         get_inter_op_parallelism_threads get_intra_op_parallelism_threads set_inter_op_parallelism_threads
         set_intra_op_parallelism_threads
     """,
     "data": """
-        AUTOTUNE Dataset INFINITE_CARDINALITY Options TFRecordDataset TextLineDataset UNKNOWN_CARDINALITY
-        experimental
+        AUTOTUNE Dataset FixedLengthRecordDataset INFINITE_CARDINALITY Options TFRecordDataset TextLineDataset
+        ThreadingOptions UNKNOWN_CARDINALITY experimental
     """,
     "data.experimental": """
-        AutoShardPolicy DistributeOptions INFINITE_CARDINALITY SHARD_HINT UNKNOWN_CARDINALITY
+        AUTOTUNE AutoShardPolicy AutotuneOptions Counter DistributeOptions INFINITE_CARDINALITY OptimizationOptions
+        SHARD_HINT ThreadingOptions UNKNOWN_CARDINALITY assert_cardinality bucket_by_sequence_length cardinality
+        choose_from_datasets copy_to_device enumerate_dataset from_list get_single_element group_by_window
+        ignore_errors map_and_batch parallel_interleave prefetch_to_device sample_from_datasets scan
+        shuffle_and_repeat take_while unbatch unique
+    """,
+    "debugging": """
+        Assert assert_all_finite assert_equal assert_greater assert_greater_equal assert_integer assert_less
+        assert_less_equal assert_near assert_negative assert_non_negative assert_non_positive assert_none_equal
+        assert_positive assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in assert_scalar
+        assert_shapes assert_type check_numerics disable_check_numerics disable_traceback_filtering
+        enable_check_numerics enable_traceback_filtering get_log_device_placement is_numeric_tensor
+        is_traceback_filtering_enabled set_log_device_placement
     """,
     "distribute": """
         CrossDeviceOps DistributedDataset DistributedIterator DistributedValues HierarchicalCopyAllReduce
         InputContext InputIterator InputOptions InputReplicationMode MirroredStrategy MultiWorkerMirroredStrategy
         NcclAllReduce OneDeviceStrategy ParameterServerStrategy ReduceOp ReductionToOneDevice ReplicaContext
-        RunOptions Strategy StrategyExtended TPUStrategy ValueContext cluster_resolver coordinator experimental
-        experimental_set_strategy get_replica_context get_strategy has_strategy in_cross_replica_context
+        RunOptions Server Strategy StrategyExtended TPUStrategy ValueContext cluster_resolver coordinator
+        experimental experimental_set_strategy get_replica_context get_strategy has_strategy
+        in_cross_replica_context
     """,
     "distribute.cluster_resolver": """
         ClusterResolver SimpleClusterResolver TFConfigClusterResolver TPUClusterResolver UnionResolver
@@ -136,6 +158,8 @@ DOCUMENTED = {
         sigmoid_cross_entropy_with_logits softmax softmax_cross_entropy_with_logits
         sparse_softmax_cross_entropy_with_logits tanh
     """,
+    "profiler": "experimental",
+    "profiler.experimental": "Profile Trace start stop",
     "random": """
         Algorithm Generator categorical create_rng_state experimental fold_in get_global_generator normal
         set_global_generator set_seed shuffle split stateless_categorical stateless_normal
@@ -155,6 +179,7 @@ DOCUMENTED = {
     "summary.experimental": """
         get_step set_step summary_scope
     """,
+    "test": "gpu_device_name is_gpu_available",
     "tpu": """
         experimental
     """,
@@ -162,9 +187,10 @@ DOCUMENTED = {
         DeviceAssignment DeviceOrderMode Topology initialize_tpu_system shutdown_tpu_system
     """,
     "train": """
-        BytesList Checkpoint CheckpointManager CheckpointOptions ClusterSpec Example ExponentialMovingAverage
-        Feature FeatureList FeatureLists Features FloatList Int64List SequenceExample checkpoints_iterator
-        get_checkpoint_state latest_checkpoint list_variables load_checkpoint load_variable
+        BytesList Checkpoint CheckpointManager CheckpointOptions ClusterDef ClusterSpec Example
+        ExponentialMovingAverage Feature FeatureList FeatureLists Features FloatList Int64List JobDef
+        SequenceExample ServerDef checkpoints_iterator get_checkpoint_state latest_checkpoint list_variables
+        load_checkpoint load_variable
     """,
     "estimator": "RunConfig",
 }

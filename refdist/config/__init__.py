@@ -9,8 +9,17 @@ from refdist._core.ops.device_listing import (
     list_physical_devices,
     set_logical_device_configuration,
 )
+from refdist._core.ops.machine_switches import (
+    get_soft_device_placement,
+    get_visible_devices,
+    set_soft_device_placement,
+    set_visible_devices,
+)
+from refdist._core.ops.missing_names import lacking as _lacking
 from refdist._core.staging.function import functions_run_eagerly, run_functions_eagerly
-from refdist.config import experimental, threading
+from refdist.config import experimental, optimizer, threading
+
+__getattr__ = _lacking("config")
 
 __all__ = [
     "LogicalDevice",
@@ -20,9 +29,14 @@ __all__ = [
     "experimental_connect_to_cluster",
     "functions_run_eagerly",
     "get_logical_device_configuration",
+    "get_soft_device_placement",
+    "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
+    "optimizer",
     "run_functions_eagerly",
     "set_logical_device_configuration",
+    "set_soft_device_placement",
+    "set_visible_devices",
     "threading",
 ]

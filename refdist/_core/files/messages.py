@@ -18,16 +18,17 @@ _KINDS = {
     "bool": _Field.TYPE_BOOL,
 }
 
-# A line for each field: number, name, and type; "*" repeats it, "map" makes a dict of it, "|" makes it one of several choices.
+# A line for each field: number, name, and type; "*" repeats it, "map" makes a dict of it, with the type of its keys, and "|"
+# makes it one of several choices.
 _MESSAGES = {
     "BytesList": "1 value *bytes",
     "FloatList": "1 value *float",
     "Int64List": "1 value *int64",
     "Feature": "1 bytes_list |BytesList, 2 float_list |FloatList, 3 int64_list |Int64List",
-    "Features": "1 feature map:Feature",
+    "Features": "1 feature map:string:Feature",
     "Example": "1 features Features",
     "FeatureList": "1 feature *Feature",
-    "FeatureLists": "1 feature_list map:FeatureList",
+    "FeatureLists": "1 feature_list map:string:FeatureList",
     "SequenceExample": "1 context Features, 2 feature_lists FeatureLists",
     "TensorDim": "1 size int64",
     "TensorShapeProto": "2 dim *TensorDim, 3 unknown_rank bool",
@@ -37,6 +38,9 @@ _MESSAGES = {
     "SummaryMetadata": "1 plugin_data PluginData, 2 display_name string, 3 summary_description string",
     "SummaryValue": "1 tag string, 8 tensor TensorProto, 9 metadata SummaryMetadata",
     "Summary": "1 value *SummaryValue",
+    "JobDef": "1 name string, 2 tasks map:int32:string",
+    "ClusterDef": "1 job *JobDef",
+    "ServerDef": "1 cluster ClusterDef, 2 job_name string, 3 task_index int32, 5 protocol string",
     "Event": "1 wall_time double, 2 step int64, 3 file_version |string, 5 summary |Summary",
 }
 
@@ -62,8 +66,9 @@ def _describe(message: descriptor_pb2.DescriptorProto, number: int, name: str, k
     if kind.startswith("map:"):
         entry = message.nested_type.add(name=f"{name.title().replace('_', '')}Entry")
         entry.options.map_entry = True
-        _describe(entry, 1, "key", "string")
-        _describe(entry, 2, "value", kind.removeprefix("map:"))
+        _, key, value = kind.split(":")
+        _describe(entry, 1, "key", key)
+        _describe(entry, 2, "value", value)
         kind = f"{message.name}.{entry.name}"
     kind = kind.lstrip("*|")
     field.type = _KINDS.get(kind, _Field.TYPE_MESSAGE)

@@ -14,6 +14,7 @@ from refdist._core.input import batching, mapping, sources, transforms, windows
 from refdist._core.input.capture import captured
 from refdist._core.input.dataset_options import SHARD_HINT, Options
 from refdist._core.input.position import Loop, Pass
+from refdist._core.input.rarer_methods import RarerMethods
 from refdist._core.input.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Skip, Stage
 from refdist._core.replicas import context
 from refdist._core.replicas.specs import TensorSpec, require_tensor, shapes_text, types_text
@@ -24,7 +25,7 @@ AUTOTUNE = -1
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset"]
 
 
-class Dataset:
+class Dataset(RarerMethods):
     """A sequence of elements that starts over with every loop.
 
     >>> list(Dataset.range(5).batch(2).as_numpy_iterator())

@@ -68,9 +68,10 @@ class Map(Stage):
             yield from self._parallel_results(elements)
         else:
             for index, element in enumerate(elements):
-                yield self._mapped(index, element)
+                yield self.mapped(index, element)
 
-    def _mapped(self, index: int, element: Any) -> Any:
+    def mapped(self, index: int, element: Any) -> Any:
+        """What the function makes of one element."""
         return to_arrays(call_on_element("map", self._function, index, element))
 
     def _parallel_results(self, elements: Iterator[Any]) -> Iterator[Any]:
@@ -88,7 +89,7 @@ class Map(Stage):
                 if element is _END:
                     break
                 # In the context of the caller, so that the function sees the same strategy and backend.
-                waiting.append(pool.submit(contextvars.copy_context().run, self._mapped, index, element))
+                waiting.append(pool.submit(contextvars.copy_context().run, self.mapped, index, element))
                 if len(waiting) >= self._parallel:
                     yield waiting.popleft().result()
             while waiting:
@@ -103,7 +104,7 @@ class Map(Stage):
         spec = self.inputs[0].spec()
         samples = _samples(self.inputs[0]) if _has_strings(spec) else []
         try:
-            found = _spec_by_trial(self._spec_of_result, spec, _zeros(spec))
+            found = _spec_by_trial(self._spec_of_result, spec, zeros_of(spec))
         except Exception:
             if not samples:
                 raise
@@ -119,6 +120,17 @@ class Map(Stage):
         return spec_of(to_arrays(call(self._function, element)))
 
 
+def is_true(method: str, predicate: Callable[..., Any], index: int, element: Any) -> bool:
+    """What a predicate says about an element."""
+    kept = np.asarray(call_on_element(method, predicate, index, element))
+    if kept.dtype != bool or kept.shape:
+        raise ValueError(
+            f"The predicate given to {method}() returned {kept} for element {index}; expected a single bool. Compare, for "
+            f"example x % 2 == 1, and return the result."
+        )
+    return bool(kept)
+
+
 class Filter(Stage):
     """Keeps the elements for which a function returns True."""
 
@@ -130,20 +142,11 @@ class Filter(Stage):
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
         for index, element in enumerate(self.inputs[0].elements(iteration)):
-            if self._keeps(index, element):
+            if is_true("filter", self._predicate, index, element):
                 yield element
 
     def require_valid(self) -> None:
-        self._keeps(0, _zeros(self.spec()))
-
-    def _keeps(self, index: int, element: Any) -> bool:
-        kept = np.asarray(call_on_element("filter", self._predicate, index, element))
-        if kept.dtype != bool or kept.shape:
-            raise ValueError(
-                f"The predicate given to filter() returned {kept} for element {index}; expected a single bool. Compare, for "
-                f"example x % 2 == 1, and return the result."
-            )
-        return bool(kept)
+        is_true("filter", self._predicate, 0, zeros_of(self.spec()))
 
     def cardinality(self) -> int:
         return UNKNOWN_CARDINALITY  # even for infinite data, of which it may keep few
@@ -163,7 +166,7 @@ class Interleave(Stage):
         spec = self.inputs[0].spec()
         first = next(self.inputs[0].elements(Iteration(peeking=True)), _END)
         return _spec_by_trial(
-            lambda element: self._stage(0, element).spec(), spec, _zeros(spec) if first is _END else first
+            lambda element: self._stage(0, element).spec(), spec, zeros_of(spec) if first is _END else first
         )
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
@@ -223,13 +226,14 @@ def _spec_by_trial(spec_for: Callable[[Any], Any], spec: Any, element: Any) -> A
     return common(found, spec_for(nest.map_structure(_larger, spec, element)))
 
 
-def _zeros(spec: Any) -> Any:
+def zeros_of(spec: Any) -> Any:
+    """An element of zeros and empty strings."""
     return nest.map_structure(_zero, spec)
 
 
 def _zero(leaf: TensorSpec | DatasetSpec) -> Any:
     if isinstance(leaf, DatasetSpec):
-        return leaf.of(InMemoryElements([_zeros(leaf.element_spec)], lambda: leaf.element_spec))
+        return leaf.of(InMemoryElements([zeros_of(leaf.element_spec)], lambda: leaf.element_spec))
     shape = tuple(1 if size is None else size for size in leaf.sizes)
     return np.full(shape, _zero_value(leaf), leaf.dtype)
 

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from refdist._core.base.errors import DataLossError
+from refdist._core.base.errors import DataLossError, InvalidArgumentError
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.mapping import FlatMap
 from refdist._core.input.stage import UNKNOWN_CARDINALITY, Iteration, Stage
@@ -82,6 +82,35 @@ class TFRecordDataset(Dataset):
 
     def __init__(self, filenames: Any, compression_type: str | None = None, **options: Any) -> None:
         super().__init__(_reading_stage("TFRecordDataset", filenames, compression_type, _records))
+
+
+class FixedLengthRecordDataset(Dataset):
+    """The records of one length in one or more files, between a header and a footer."""
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_bytes: int,
+        header_bytes: int | None = None,
+        footer_bytes: int | None = None,
+        buffer_size: int | None = None,
+        compression_type: str | None = None,
+        **options: Any,
+    ) -> None:
+        def pieces(file: BinaryIO, name: str) -> Iterator[bytes]:
+            return _pieces(file.read(), name, int(record_bytes), int(header_bytes or 0), int(footer_bytes or 0))
+
+        super().__init__(_reading_stage("FixedLengthRecordDataset", filenames, compression_type, pieces))
+
+
+def _pieces(data: bytes, name: str, size: int, header: int, footer: int) -> Iterator[bytes]:
+    end = len(data) - footer
+    if end < header or (end - header) % size:
+        raise InvalidArgumentError(
+            f"The file {name!r} has {len(data)} bytes; expected a multiple of {size}, and {header} before and {footer} after that. "
+            f"Correct record_bytes, header_bytes or footer_bytes."
+        )
+    return (data[start : start + size] for start in range(header, end, size))
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:

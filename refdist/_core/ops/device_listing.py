@@ -47,7 +47,7 @@ def set_logical_device_configuration(
     device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration] | None
 ) -> None:
     """Make several logical devices of the CPU, before the first use of a device."""
-    _require_physical(device)
+    require_physical(device)
     if device.device_type != "CPU":
         raise NotImplementedError(
             f"Logical devices were to be made of {device.name}; expected the CPU, because other devices are as many as the backend "
@@ -63,14 +63,14 @@ def set_logical_device_configuration(
 
 def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDeviceConfiguration] | None:
     """What the logical devices of a device were configured with; None where they were not."""
-    _require_physical(device)
+    require_physical(device)
     count = virtual_cpus() if device.device_type == "CPU" else None
     return None if count is None else [LogicalDeviceConfiguration()] * count
 
 
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
     """Accept that memory is to grow as needed, which it does here anyhow."""
-    _require_physical(device)
+    require_physical(device)
     if get_logical_device_configuration(device) is not None:
         raise ValueError(
             f"Memory growth was to be set for {device.name}, of which logical devices were made; expected one or the other. Leave "
@@ -78,8 +78,9 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
         )
 
 
-def _require_physical(device: PhysicalDevice) -> None:
-    if device not in list_physical_devices():
+def require_physical(device: PhysicalDevice, there: Sequence[PhysicalDevice] | None = None) -> None:
+    """Raise unless a device is one of those of this machine, or of some of them."""
+    if device not in (list_physical_devices() if there is None else there):
         raise ValueError(
             f"The device is {device!r}; expected one that tf.config.list_physical_devices() returns. Pass one of these."
         )

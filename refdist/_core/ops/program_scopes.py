@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE, entered
+from refdist._core.devices.tensor import make
 from refdist._core.replicas.context import variable_creator_scope
 from refdist._core.replicas.values import DistributedValues
+from refdist._core.seam.draft import executing_eagerly, leave_draft_for_data
 from refdist._core.variables.tensors import current_value
 
 
@@ -114,3 +117,30 @@ def _number(value: Any) -> str:
     few, many = (15, 17) if value.dtype.itemsize == 8 else (6, 9)
     short = f"{value:.{few}g}"
     return short if value.dtype.type(short) == value else f"{value:.{many}g}"
+
+
+def get_current_name_scope() -> str:
+    """The names of the scopes around the code, joined by slashes.
+
+    >>> with name_scope("a"), name_scope("b"):
+    ...     get_current_name_scope()
+    'a/b'
+    """
+    return HERE.get().name_scope.removesuffix("/")
+
+
+@contextlib.contextmanager
+def init_scope() -> Generator[None]:
+    """Do nothing outside of functions; in one, refuse, because what happens once would become part of a program."""
+    if not executing_eagerly():
+        raise RuntimeError(
+            "init_scope() was entered in a tf.function; expected it outside, because here a program is made of all that the "
+            "function does. Do it before the first call; variables may be made in the first call without it."
+        )
+    yield
+
+
+def timestamp(name: Any = None) -> Any:
+    """The time in seconds since 1970; a function that asks for it runs in Python."""
+    leave_draft_for_data()
+    return make(np.array(time.time()), "CPU:0")  # JAX would round it to minutes

@@ -77,6 +77,23 @@ STAGES = {
     "prefetch": lambda files: Dataset.range(9).shuffle(9).prefetch(3),
     "cache": lambda files: Dataset.range(9).shuffle(9).cache().repeat(2),
     "with_options": lambda files: Dataset.range(9).shuffle(9).with_options(tf.data.Options()),
+    "take_while": lambda files: Dataset.range(14).take_while(lambda x: x < 12),
+    "scan": lambda files: Dataset.range(9).shuffle(9).scan(np.int64(0), lambda state, x: (state + x, state + x)),
+    "unique": lambda files: Dataset.range(9).shuffle(9).map(lambda x: x % 5).unique(),
+    "choose": lambda files: Dataset.choose_from_datasets(
+        [Dataset.range(9).shuffle(9), numbers().shuffle(3)], Dataset.range(2).repeat()
+    ),
+    "sample": lambda files: Dataset.sample_from_datasets([Dataset.range(9), numbers().shuffle(3)]),
+    "sample anew": lambda files: Dataset.sample_from_datasets(
+        [Dataset.range(9), numbers()], rerandomize_each_iteration=True
+    ),
+    "counter without end": lambda files: Dataset.counter(),
+    "random without end": lambda files: Dataset.random(),
+    "group_by_window": lambda files: (
+        Dataset.range(12).shuffle(12).group_by_window(lambda x: x % 2, lambda key, window: window.batch(3), 3)
+    ),
+    "ignore_errors": lambda files: Dataset.range(9).shuffle(9).map(lambda x: 12 // x).ignore_errors(),
+    "assert_cardinality": lambda files: Dataset.range(9).shuffle(9).apply(tf.data.experimental.assert_cardinality(9)),
     "apply": lambda files: Dataset.range(9).apply(lambda dataset: dataset.shuffle(4).batch(2)),
 }
 ENOUGH = 30

@@ -80,3 +80,21 @@ def test_operations_are_in_order_without_control_dependencies(any_backend):
 
     assert (4.0, 3.0) == (float(step()), float(variable.numpy()))
     assert (None, None) == (tf.group(variable), tf.no_op())
+
+
+def test_init_scope_does_nothing_outside_of_functions_and_is_refused_inside():
+    def made():
+        with tf.init_scope():
+            return tf.Variable(1.0)
+
+    with tf.distribute.OneDeviceStrategy("CPU:0").scope():
+        assert made().distribute_strategy is tf.distribute.get_strategy()
+    with pytest.raises(RuntimeError, match="before the first call"):
+        tf.function(made)()
+
+
+def test_the_time_goes_on_in_a_function():
+    now = tf.function(tf.timestamp)
+
+    assert tf.float64 == now().dtype
+    assert float(now()) <= float(now())

@@ -1,0 +1,177 @@
+"""The methods of datasets that fewer programs use."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from refdist._core.base import nest
+from refdist._core.base.callables import require_callable
+from refdist._core.base.dtypes import numpy_dtype
+from refdist._core.base.errors import InvalidArgumentError
+from refdist._core.input import selections
+from refdist._core.input.capture import captured
+from refdist._core.input.stage import Stage
+
+
+class RarerMethods:
+    """What `Dataset` has beside the methods that nearly every program uses."""
+
+    stage: Stage
+
+    @staticmethod
+    def of(stage: Stage) -> Any:
+        """Make a dataset of a stage."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+    @classmethod
+    def counter(cls, start: int = 0, step: int = 1, dtype: Any = np.int64, name: Any = None) -> Any:
+        """Count without end."""
+        return cls.of(selections.Counting(int(start), int(step), numpy_dtype(dtype)))
+
+    @classmethod
+    def random(cls, seed: int | None = None, rerandomize_each_iteration: bool | None = None, name: Any = None) -> Any:
+        """Draw integers below 2**32 without end; they are not those of TensorFlow."""
+        return cls.of(
+            selections.RandomNumbers(
+                seed, bool(rerandomize_each_iteration), lambda generator: generator.integers(2**32)
+            )
+        )
+
+    @classmethod
+    def choose_from_datasets(
+        cls, datasets: Sequence[Any], choice_dataset: Any, stop_on_empty_dataset: bool = True
+    ) -> Any:
+        """Take elements of several datasets, as a dataset of their numbers says."""
+        return cls.of(selections.Choose([one.stage for one in datasets], choice_dataset.stage, stop_on_empty_dataset))
+
+    @classmethod
+    def sample_from_datasets(
+        cls,
+        datasets: Sequence[Any],
+        weights: Any = None,
+        seed: int | None = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Any:
+        """Take elements of several datasets at random, by weights; which ones, TensorFlow draws otherwise."""
+        shares = np.ones(len(datasets)) if weights is None else np.asarray(weights, np.float64)
+        if shares.shape != (len(datasets),):
+            raise ValueError(
+                f"sample_from_datasets() got weights of shape {shares.shape}; expected {(len(datasets),)}, one for each dataset. "
+                f"Correct them."
+            )
+        stages = [one.stage for one, share in zip(datasets, shares, strict=True) if share > 0]
+        odds = shares[shares > 0] / max(shares[shares > 0].sum(), 1e-300)
+        if len(stages) == 1:
+            return cls.of(stages[0])
+        numbers = selections.RandomNumbers(
+            seed, bool(rerandomize_each_iteration), lambda generator: generator.choice(len(odds), p=odds)
+        )
+        return cls.of(selections.Choose(stages, numbers, stop_on_empty_dataset))
+
+    def take_while(self, predicate: Callable[..., Any], name: Any = None) -> Any:
+        """End before the first element for which a function returns False."""
+        return self.of(selections.TakeWhile(self.stage, _function("take_while", predicate)))
+
+    def scan(self, initial_state: Any, scan_func: Callable[[Any, Any], Any], name: Any = None) -> Any:
+        """Carry a state along: `state, output = scan_func(state, element)`."""
+        return self.of(selections.Scan(self.stage, initial_state, _function("scan", scan_func)))
+
+    def unique(self, name: Any = None) -> Any:
+        """Deliver each value once."""
+        return self.of(selections.Unique(self.stage))
+
+    def ignore_errors(self, log_warning: bool = False, name: Any = None) -> Any:
+        """Leave out the elements for which the function of map() raises an error."""
+        return self.of(selections.IgnoreErrors(self.stage))
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[[Any, Any], Any],
+        window_size: int | None = None,
+        window_size_func: Callable[[Any], Any] | None = None,
+        name: Any = None,
+    ) -> Any:
+        """Collect elements by a key, and make a dataset of each full group."""
+        if (window_size is None) == (window_size_func is None):
+            raise ValueError(
+                f"group_by_window() got window_size={window_size!r} and window_size_func={window_size_func!r}; expected one of "
+                f"the two. Leave the other out."
+            )
+        size_of = window_size_func or (lambda _: window_size)
+        key_of, reduce = _function("group_by_window", key_func), _function("group_by_window", reduce_func)
+        return self.of(selections.GroupByWindow(self.stage, self.of, key_of, reduce, size_of))
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: Any = None,
+    ) -> Any:
+        """Make padded batches of elements of similar lengths."""
+        if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
+            raise ValueError(
+                f"bucket_by_sequence_length() got {len(bucket_boundaries)} boundaries and {len(bucket_batch_sizes)} batch sizes; "
+                f"expected one size more. Add the size of batches of the longest elements."
+            )
+        length_of = _function("bucket_by_sequence_length", element_length_func)
+
+        def key_of(*element: Any) -> Any:
+            return np.searchsorted(bucket_boundaries, int(np.asarray(length_of(*element))), side="right")
+
+        def batched(key: Any, window: Any) -> Any:
+            size = bucket_batch_sizes[int(key)]
+            if no_padding:
+                return window.batch(size, drop_remainder)
+            shapes = padded_shapes
+            if pad_to_bucket_boundary:
+                shapes = _to_boundary(window.element_spec if shapes is None else shapes, int(key), bucket_boundaries)
+            return window.padded_batch(size, shapes, padding_values, drop_remainder)
+
+        return self.of(
+            selections.GroupByWindow(self.stage, self.of, key_of, batched, lambda key: bucket_batch_sizes[int(key)])
+        )
+
+    def get_single_element(self, name: Any = None) -> Any:
+        """The only element."""
+        found = list(itertools.islice(self, 2))
+        if len(found) != 1:
+            raise InvalidArgumentError(
+                f"get_single_element() found {'no element' if not found else 'several elements'}; expected one. Use take(1), or "
+                f"batch()."
+            )
+        return found[0]
+
+
+def _function(method: str, function: Any) -> Callable[..., Any]:
+    require_callable(function, f"{method}()")
+    return captured(function)
+
+
+def _to_boundary(shapes: Any, bucket: int, boundaries: Sequence[int]) -> Any:
+    """Shapes in which unknown sizes are those of the longest elements of a bucket."""
+    if bucket >= len(boundaries):
+        raise InvalidArgumentError(
+            f"An element is as long as the last boundary, {boundaries[-1]}, or longer; expected shorter ones, because of "
+            f"pad_to_bucket_boundary=True. Add a boundary, or filter() the elements."
+        )
+    longest = boundaries[bucket] - 1
+
+    def known(leaf: Any) -> tuple[int, ...]:
+        return tuple(longest if size in (None, -1) else size for size in getattr(leaf, "shape", leaf))
+
+    if not nest.is_nested(shapes) or all(size is None or isinstance(size, int) for size in nest.flatten(shapes)):
+        return known(shapes)
+    return nest.map_structure(known, shapes)

@@ -1,0 +1,8 @@
+"""`tf.test`: what tests ask about devices; `unittest` and `pytest` have the rest."""
+
+from refdist._core.ops.machine_switches import gpu_device_name, is_gpu_available
+from refdist._core.ops.missing_names import lacking as _lacking
+
+__getattr__ = _lacking("test")
+
+__all__ = ["gpu_device_name", "is_gpu_available"]
