@@ -66,7 +66,7 @@ DOCUMENTED = {
         CrossDeviceOps DistributedDataset DistributedIterator DistributedValues HierarchicalCopyAllReduce
         InputContext InputIterator InputOptions InputReplicationMode MirroredStrategy
         MultiWorkerMirroredStrategy NcclAllReduce OneDeviceStrategy ParameterServerStrategy ReduceOp
-        ReductionToOneDevice ReplicaContext RunOptions Strategy StrategyExtended TPUStrategy ValueContext
+        ReductionToOneDevice ReplicaContext RunOptions Server Strategy StrategyExtended TPUStrategy ValueContext
         cluster_resolver coordinator experimental experimental_set_strategy get_replica_context get_strategy
         has_strategy in_cross_replica_context
     """,
@@ -77,8 +77,8 @@ DOCUMENTED = {
         ClusterCoordinator PerWorkerValue RemoteValue experimental_get_current_worker_index
     """,
     "distribute.experimental": """
-        CentralStorageStrategy MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy ValueContext
-        coordinator partitioners
+        CentralStorageStrategy CollectiveCommunication CommunicationImplementation CommunicationOptions
+        MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy ValueContext coordinator partitioners
     """,
     "distribute.experimental.coordinator": """
         ClusterCoordinator PerWorkerValues RemoteValue

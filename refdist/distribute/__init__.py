@@ -7,6 +7,7 @@ context, and `Strategy.reduce` for reductions.
 
 from refdist._core.base.enums import InputReplicationMode, ReduceOp
 from refdist._core.base.options import InputContext, InputOptions, RunOptions, ValueContext
+from refdist._core.clusters.server import Server
 from refdist._core.input.distributed_dataset import DistributedDataset, DistributedIterator
 from refdist._core.input.input_iterator import InputIterator
 from refdist._core.replicas.context import (
@@ -51,6 +52,7 @@ __all__ = [
     "ReductionToOneDevice",
     "ReplicaContext",
     "RunOptions",
+    "Server",
     "Strategy",
     "StrategyExtended",
     "TPUStrategy",

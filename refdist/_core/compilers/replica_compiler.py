@@ -14,6 +14,7 @@ from jax.core import Tracer
 
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.jax_facts import is_tracer
+from refdist._core.compilers import array_methods
 from refdist._core.compilers import integer_operators as operators
 from refdist._core.compilers.costs import cost_of
 from refdist._core.compilers.draft_backend import DraftBackend
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from refdist._core.strategies.plan import Plan
 
 operators.install()
+array_methods.install()
 
 _BITS = {1: jnp.uint8, 2: jnp.uint16, 4: jnp.uint32, 8: jnp.uint64}
 

@@ -10,7 +10,15 @@ import importlib.util
 import os
 from typing import Any
 
-_HOOKS = ("keras_state", "keras_variables", "keras_losses", "keras_optimizers", "tracked", "trainer")
+_HOOKS = (
+    "keras_state",
+    "keras_variables",
+    "keras_losses",
+    "keras_optimizers",
+    "keras_normalization",
+    "tracked",
+    "trainer",
+)
 
 os.environ.setdefault("KERAS_BACKEND", "jax")  # Keras reads it when it is imported
 
@@ -31,4 +39,6 @@ def keras() -> Any:
         )
     for name in _HOOKS:
         importlib.import_module(f"{__name__}.{name}").install()
-    return importlib.import_module("keras._tf_keras.keras")  # the names that tf.keras has, which Keras itself lacks in part
+    return importlib.import_module(
+        "keras._tf_keras.keras"
+    )  # the names that tf.keras has, which Keras itself lacks in part

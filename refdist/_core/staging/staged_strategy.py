@@ -93,6 +93,7 @@ class StagedExtended(StrategyExtended):
     def _owned_leaf(self, leaf: Any) -> Any:
         if isinstance(leaf, IndexedSlices):
             return OpenSlices.of(leaf, lambda part: self.tensor(part, None))
+        leaf = leaf if isinstance(leaf, Variable) else current_value(leaf)  # that of a variable of Keras
         foreign = hasattr(leaf, "__array__") and not isinstance(leaf, (self.backend.tensor_type, Variable))
         return self.backend.put(leaf, None) if foreign else leaf
 
