@@ -28,21 +28,6 @@ class Classifier(nnx.Module):
         return self.last(nnx.relu(self.first(x)))
 
 
-class VariableTree:
-    """Any nest of arrays, kept in variables of the current strategy."""
-
-    def __init__(self, arrays: Any) -> None:
-        leaves, self._structure = jax.tree.flatten(arrays)
-        self._variables = [tf.Variable(leaf) for leaf in leaves]
-
-    def read(self) -> Any:
-        return jax.tree.unflatten(self._structure, [variable.read_value() for variable in self._variables])
-
-    def assign(self, arrays: Any) -> None:
-        for variable, leaf in zip(self._variables, jax.tree.leaves(arrays), strict=True):
-            variable.assign(leaf)
-
-
 def made_data(examples: int, inputs: int, classes: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Draw points around one centre for each class."""
     generator = np.random.default_rng(seed)
@@ -62,7 +47,7 @@ def train(
     graph, parameters = nnx.split(model, nnx.Param)
     optimizer = made_optimizer()
     with strategy.scope():
-        held, state = VariableTree(parameters), VariableTree(jax.jit(optimizer.init)(parameters))
+        held, state = tf.VariableTree(parameters), tf.VariableTree(jax.jit(optimizer.init)(parameters))
 
     @jax.jit
     @jax.value_and_grad
@@ -79,8 +64,7 @@ def train(
     def replica_step(x: Any, y: Any) -> Any:
         parameters = held.read()
         loss, gradients = loss_and_gradients(parameters, x, y)
-        leaves, structure = jax.tree.flatten(gradients)
-        total = jax.tree.unflatten(structure, tf.distribute.get_replica_context().all_reduce("SUM", leaves))
+        total = tf.distribute.get_replica_context().all_reduce("SUM", gradients)
         parameters, moments = updated(parameters, state.read(), total)
         held.assign(parameters)
         state.assign(moments)

@@ -8,11 +8,13 @@ from refdist import (
     distribute,
     errors,
     io,
+    lookup,
     math,
     nest,
     nn,
     random,
     saved_model,
+    summary,
     testing,
     tpu,
     train,
@@ -34,6 +36,7 @@ from refdist._core.base.dtypes import (
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.tensor_shape import TensorShape
+from refdist._core.ops.logger import get_logger
 from refdist._core.ops.neural_functions import (
     reduce_logsumexp,
 )
@@ -127,6 +130,7 @@ from refdist._core.replicas.context import variable_creator_scope
 from refdist._core.replicas.graph import Graph
 from refdist._core.replicas.specs import TensorSpec
 from refdist._core.saving.module import Module
+from refdist._core.saving.variable_tree import VariableTree
 from refdist._core.seam.draft import executing_eagerly
 from refdist._core.staging.function import function
 from refdist._core.strategies.logical_devices import logical_pieces
@@ -152,6 +156,7 @@ __all__ = [
     "Variable",
     "VariableAggregation",
     "VariableSynchronization",
+    "VariableTree",
     "abs",
     "add",
     "add_n",
@@ -188,6 +193,7 @@ __all__ = [
     "floor",
     "function",
     "gather",
+    "get_logger",
     "gradients",
     "greater",
     "greater_equal",
@@ -206,6 +212,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_pieces",
+    "lookup",
     "math",
     "matmul",
     "maximum",
@@ -251,6 +258,7 @@ __all__ = [
     "stop_gradient",
     "string",
     "subtract",
+    "summary",
     "tan",
     "tanh",
     "testing",

@@ -3,7 +3,6 @@
 import functools
 import importlib
 import math
-import sys
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -16,6 +15,7 @@ import numpy as np
 from refdist._core.backends.host_backend import mean
 from refdist._core.base.call_sites import call_site
 from refdist._core.base.enums import ReduceOp
+from refdist._core.base.jax_facts import loaded
 from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import Tensor, labelled
@@ -58,7 +58,7 @@ class ClusterBackend(SimulatorBackend):
     # The eight verbs.
 
     def on(self, device: Device | None) -> AbstractContextManager[Any]:
-        if sys.modules.get("jax") is None:
+        if loaded() is None:
             return _without_jax()
 
         def charge(flops: float, moved: float, name: str, inputs: Sequence[Any]) -> None:
@@ -285,7 +285,7 @@ class ClusterBackend(SimulatorBackend):
 def _without_jax() -> Generator[None]:
     """Warn where JAX is loaded in a block, because what it has computed there was not counted."""
     yield
-    if sys.modules.get("jax") is not None:
+    if loaded() is not None:
         warnings.warn(
             "JAX was imported while a replica ran; expected that before, because what it computed until then took no virtual time. "
             "Import jax at the head of the program.",

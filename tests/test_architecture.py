@@ -31,6 +31,7 @@ ROOMS = (
     "saving",
     "ops",
     "tape",
+    "files",
     "coordination",
     "keras",
 )
@@ -127,6 +128,18 @@ def test_nobody_but_its_storage_writes_the_value_of_a_variable():
     assert {"refdist/_core/replicas/values.py"} == writes
 
 
+def test_one_module_knows_whether_jax_is_loaded():
+    asking = {file for file in FILES if "sys.modules" in (ROOT / file).read_text()}
+
+    assert {"refdist/_core/base/jax_facts.py"} == {file for file in asking if not file.startswith("conformance/")}
+
+
+def test_one_module_of_the_core_turns_values_into_tensors():
+    turning = {file for file in CORE if re.search(r"\.put\((convert\.)?to_array\(", (ROOT / file).read_text())}
+
+    assert {"refdist/_core/variables/tensors.py"} == turning
+
+
 def test_one_context_variable_says_where_the_code_is():
     # The others are no places: what a pipeline is delivering, what Keras is doing, who computes in unison on a clock.
     several = {"input/stage.py", "keras/keras_state.py", "keras/keras_steps.py"}
@@ -139,6 +152,14 @@ def test_one_context_variable_says_where_the_code_is():
 def test_a_file_is_one_idea_of_a_readable_size(file):
     assert (ROOT / file).read_text().count("\n") <= 400
     assert pathlib.Path(file).stem not in {"utils", "helpers", "common", "misc"}
+
+
+def test_a_module_of_weight_has_a_test_file_of_its_own_in_the_folder_of_its_room():
+    weighty = [file for file in CORE if (ROOT / file).read_text().count("\n") >= 80]
+    expected = [re.sub(r"^refdist/_core/(\w+)/", r"tests/refdist/\1/test_", file) for file in weighty]
+
+    assert [] == [file for file in expected if not (ROOT / file).exists()]
+    assert len(weighty) > 70, "the rule above looks at something"
 
 
 def loaded(program):

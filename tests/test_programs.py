@@ -14,7 +14,6 @@ ANSWERS = json.loads((PROGRAMS / "answers.json").read_text())  # of TensorFlow 2
 
 # What is missing, by program.
 MISSING = {
-    "checkpoints": "tf.train.CheckpointManager",
     "contrastive": "tf.math.l2_normalize",
     "fine_tuning": "tf.newaxis, tf.cond",
     "sparse_embeddings": "tf.nn.embedding_lookup",

@@ -19,28 +19,42 @@ from refdist._core.ops.missing_names import REMEDIES
 DOCUMENTED = {
     "": """
         GradientTape Graph IndexedSlices Module Tensor TensorShape TensorSpec UnconnectedGradients Variable
-        VariableAggregation VariableSynchronization abs add add_n
-        argmax argmin bfloat16 bool cast clip_by_value compat concat config constant control_dependencies
-        convert_to_tensor cos custom_gradient data device distribute divide equal errors estimator executing_eagerly exp expand_dims
-        eye fill float16 float32 float64 floor function gather gradients greater greater_equal group identity int16 int32
-        int64 int8 io is_tensor keras less less_equal linspace logical_and logical_not logical_or math matmul
-        maximum minimum multiply name_scope negative nest nn no_op not_equal one_hot ones ones_like pad pow print
-        random range rank recompute_grad reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
-        reduce_sum reshape round saved_model shape sigmoid sign sin size split sqrt square squeeze stack stop_gradient string
-        subtract tan tanh tile tpu train transpose uint8 unstack variable_creator_scope where zeros zeros_like
+        VariableAggregation VariableSynchronization abs add add_n argmax argmin bfloat16 bool cast clip_by_value
+        compat concat config constant control_dependencies convert_to_tensor cos custom_gradient data device
+        distribute divide equal errors estimator executing_eagerly exp expand_dims eye fill float16 float32 float64
+        floor function gather get_logger gradients greater greater_equal group identity int16 int32 int64 int8 io
+        is_tensor keras less less_equal linspace logical_and logical_not logical_or lookup math matmul maximum
+        minimum multiply name_scope negative nest nn no_op not_equal one_hot ones ones_like pad pow print random
+        range rank recompute_grad reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min
+        reduce_prod reduce_sum reshape round saved_model shape sigmoid sign sin size split sqrt square squeeze stack
+        stop_gradient string subtract summary tan tanh tile tpu train transpose uint8 unstack variable_creator_scope
+        where zeros zeros_like
     """,
     "compat": """
-        v1
+        as_bytes as_str as_text path_to_str v1
     """,
     "compat.v1": """
-        ConfigProto Graph GraphDef Session distribute enable_eager_execution fixed_size_partitioner get_variable
-        py_func
+        ConfigProto Graph GraphDef Session disable_eager_execution disable_v2_behavior distribute
+        enable_control_flow_v2 enable_eager_execution enable_resource_variables enable_tensor_equality
+        enable_v2_behavior enable_v2_tensorshape executing_eagerly_outside_functions fixed_size_partitioner
+        get_variable global_variables_initializer local_variables_initializer logging name_scope placeholder py_func
+        set_random_seed tables_initializer train
+    """,
+    "compat.v1.logging": """
+        DEBUG ERROR FATAL INFO WARN debug error fatal flush get_verbosity info log log_every_n log_first_n log_if
+        set_verbosity vlog warn warning
+    """,
+    "compat.v1.train": """
+        AdagradOptimizer AdamOptimizer BytesList Checkpoint ClusterSpec Example ExponentialMovingAverage Feature
+        FeatureList FeatureLists Features FloatList GradientDescentOptimizer Int64List MomentumOptimizer Optimizer
+        RMSPropOptimizer SequenceExample cosine_decay exponential_decay get_global_step get_or_create_global_step
+        inverse_time_decay natural_exp_decay piecewise_constant piecewise_constant_decay polynomial_decay
     """,
     "compat.v1.distribute": """
-        CrossDeviceOps HierarchicalCopyAllReduce InputContext InputIterator InputReplicationMode
-        MirroredStrategy NcclAllReduce OneDeviceStrategy ReduceOp ReductionToOneDevice ReplicaContext RunOptions
-        Strategy StrategyExtended experimental experimental_set_strategy get_replica_context get_strategy
-        has_strategy in_cross_replica_context
+        CrossDeviceOps HierarchicalCopyAllReduce InputContext InputIterator InputReplicationMode MirroredStrategy
+        NcclAllReduce OneDeviceStrategy ReduceOp ReductionToOneDevice ReplicaContext RunOptions Strategy
+        StrategyExtended experimental experimental_set_strategy get_replica_context get_strategy has_strategy
+        in_cross_replica_context
     """,
     "compat.v1.distribute.experimental": """
         CentralStorageStrategy MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy
@@ -64,11 +78,10 @@ DOCUMENTED = {
     """,
     "distribute": """
         CrossDeviceOps DistributedDataset DistributedIterator DistributedValues HierarchicalCopyAllReduce
-        InputContext InputIterator InputOptions InputReplicationMode MirroredStrategy
-        MultiWorkerMirroredStrategy NcclAllReduce OneDeviceStrategy ParameterServerStrategy ReduceOp
-        ReductionToOneDevice ReplicaContext RunOptions Server Strategy StrategyExtended TPUStrategy ValueContext
-        cluster_resolver coordinator experimental experimental_set_strategy get_replica_context get_strategy
-        has_strategy in_cross_replica_context
+        InputContext InputIterator InputOptions InputReplicationMode MirroredStrategy MultiWorkerMirroredStrategy
+        NcclAllReduce OneDeviceStrategy ParameterServerStrategy ReduceOp ReductionToOneDevice ReplicaContext
+        RunOptions Server Strategy StrategyExtended TPUStrategy ValueContext cluster_resolver coordinator experimental
+        experimental_set_strategy get_replica_context get_strategy has_strategy in_cross_replica_context
     """,
     "distribute.cluster_resolver": """
         ClusterResolver SimpleClusterResolver TFConfigClusterResolver TPUClusterResolver UnionResolver
@@ -87,14 +100,25 @@ DOCUMENTED = {
         FixedShardsPartitioner MaxSizePartitioner MinSizePartitioner Partitioner
     """,
     "errors": """
-        AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError
-        FailedPreconditionError InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError
-        PermissionDeniedError ResourceExhaustedError UnauthenticatedError UnavailableError
-        UnimplementedError UnknownError
+        AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError FailedPreconditionError
+        InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError PermissionDeniedError
+        ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError UnknownError
     """,
     "io": """
-        TFRecordOptions TFRecordWriter
+        FixedLenFeature FixedLenSequenceFeature TFRecordOptions TFRecordWriter VarLenFeature decode_and_crop_jpeg
+        decode_base64 decode_bmp decode_csv decode_gif decode_image decode_jpeg decode_png decode_raw encode_base64
+        encode_jpeg encode_png extract_jpeg_shape gfile is_jpeg matching_files parse_example parse_single_example
+        parse_single_sequence_example parse_tensor read_file serialize_tensor write_file
     """,
+    "io.gfile": """
+        GFile copy exists get_registered_schemes glob isdir join listdir makedirs mkdir remove rename rmtree stat
+        walk
+    """,
+    "lookup": """
+        KeyValueTensorInitializer StaticHashTable StaticVocabularyTable TextFileIndex TextFileInitializer
+        experimental
+    """,
+    "lookup.experimental": "DenseHashTable MutableHashTable",
     "math": """
         abs add add_n argmax argmin ceil cos divide divide_no_nan equal exp floor floordiv floormod greater
         greater_equal is_finite is_inf is_nan less less_equal log log1p logical_and logical_not logical_or
@@ -111,10 +135,23 @@ DOCUMENTED = {
         sparse_softmax_cross_entropy_with_logits tanh
     """,
     "random": """
-        set_seed uniform
+        Algorithm Generator categorical create_rng_state experimental fold_in get_global_generator normal
+        set_global_generator set_seed shuffle split stateless_categorical stateless_normal
+        stateless_truncated_normal stateless_uniform truncated_normal uniform
+    """,
+    "random.experimental": """
+        Algorithm Generator create_rng_state get_global_generator set_global_generator stateless_fold_in
+        stateless_shuffle stateless_split
     """,
     "saved_model": """
         load save
+    """,
+    "summary": """
+        SummaryWriter create_file_writer create_noop_writer experimental flush graph histogram image record_if
+        scalar should_record_summaries text trace_export trace_off trace_on write
+    """,
+    "summary.experimental": """
+        get_step set_step summary_scope
     """,
     "tpu": """
         experimental
@@ -123,12 +160,14 @@ DOCUMENTED = {
         DeviceAssignment DeviceOrderMode Topology initialize_tpu_system shutdown_tpu_system
     """,
     "train": """
-        Checkpoint ClusterSpec
+        BytesList Checkpoint CheckpointManager CheckpointOptions ClusterSpec Example ExponentialMovingAverage
+        Feature FeatureList FeatureLists Features FloatList Int64List SequenceExample checkpoints_iterator
+        get_checkpoint_state latest_checkpoint list_variables load_checkpoint load_variable
     """,
     "estimator": "RunConfig",
 }
 OURS = {
-    "": "cluster conformance device_name logical_pieces simulator testing use using",
+    "": "VariableTree cluster conformance device_name logical_pieces simulator testing use using",
     "cluster": "run_workers",
     "errors": "MeetingError",
     "testing": "stages_of",

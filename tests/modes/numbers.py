@@ -79,6 +79,8 @@ def closest_to_zero(parts: Sequence[np.ndarray]) -> float:
 
 
 def equal(part: np.ndarray, exact: np.ndarray) -> bool:
+    if part.dtype.kind == "O":
+        return part.tolist() == exact.tolist()
     return bool(np.array_equal(wide(part), exact, equal_nan=True))
 
 

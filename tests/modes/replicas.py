@@ -294,6 +294,8 @@ class Replicas:
     def _combined(self, op: str, a: Value) -> tuple[np.ndarray, float]:
         """The sum or mean over all replicas, and how far from it a right answer may be."""
         first = a.parts[0]
+        if self.count == 1:
+            return first, a.slack
         if any(part.shape != first.shape for part in a.parts):
             raise Raises("different shapes")
         total = sum((wide(part) for part in a.parts[1:]), wide(first))

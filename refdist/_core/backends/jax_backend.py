@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from refdist._core.base.dtypes import is_wide
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.compilers.means import averaged
@@ -167,14 +168,15 @@ class JaxBackend:
 def _require_exact(value: Any) -> None:
     """Raise where JAX would silently cut a value to 32 bits."""
     narrow = jax.dtypes.canonicalize_dtype(value.dtype)
-    if narrow == value.dtype or value.dtype.kind not in "iuf" or not value.size:
+    if narrow == value.dtype or not is_wide(value.dtype) or not value.size:
         return
-    limits = np.finfo(narrow) if value.dtype.kind == "f" else np.iinfo(narrow)
-    known = value[np.isfinite(value)] if value.dtype.kind == "f" else value
+    numbers = np.stack([value.real, value.imag]) if value.dtype.kind == "c" else value
+    limits = np.iinfo(narrow) if value.dtype.kind in "iu" else np.finfo(narrow)
+    known = numbers if value.dtype.kind in "iu" else numbers[np.isfinite(numbers)]
     if known.size and (known.min() < limits.min or known.max() > limits.max):
         raise OverflowError(
-            f"A value of dtype {value.dtype} goes from {value.min()} to {value.max()}; expected what fits into {narrow}, because "
-            f"JAX works in 32 bits. Set jax_enable_x64, or JAX_ENABLE_X64=1 outside, to use 64."
+            f"A value of dtype {value.dtype} goes from {numbers.min()} to {numbers.max()}; expected what fits into {narrow}, "
+            f"because JAX works in 32 bits. Set jax_enable_x64, or JAX_ENABLE_X64=1 outside, to use 64."
         )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base.dtypes import numpy_dtype
+from refdist._core.base.pytree_nodes import is_node
 
 _PYTHON_DTYPES = {"float64": np.dtype("float32"), "int64": np.dtype("int32")}
 
@@ -46,6 +47,11 @@ def cast(array: np.ndarray[Any, Any], dtype: np.dtype[Any], value: Any) -> np.nd
 def _array(value: Any) -> np.ndarray[Any, Any]:
     if isinstance(value, (str, bytes)):
         return np.array(value.encode() if isinstance(value, str) else value, dtype=object)
+    if is_node(value):
+        raise TypeError(
+            f"A {type(value).__name__} was to become one tensor; expected a number, a string, an array, or lists of these. It is a "
+            f"nest: pass its parts, or keep all of them in variables with tf.VariableTree()."
+        )
     try:
         array = np.asarray(value)
         if not array.dtype.isnative:
@@ -61,10 +67,15 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
         return np.array(encoded, dtype=object).reshape(array.shape)
     if array.dtype == object and not all(isinstance(item, bytes) for item in array.flat):
         raise TypeError(
-            f"The value {value!r}, a {type(value).__name__}, is no tensor; expected a number, a string, an array, or lists "
+            f"The value {_short(value)}, a {type(value).__name__}, is no tensor; expected a number, a string, an array, or lists "
             f"of these. Pass its parts."
         )
     return array
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 120 else f"{text[:100]} ..."
 
 
 def _is_text(array: np.ndarray[Any, Any]) -> bool:

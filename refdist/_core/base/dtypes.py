@@ -1,5 +1,6 @@
 """Numpy's dtypes under their documented names."""
 
+import builtins
 from typing import Any
 
 import ml_dtypes
@@ -29,3 +30,13 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     """
     named = _NAMED.get(dtype) if isinstance(dtype, (type, str)) else None
     return np.dtype(dtype) if named is None else named
+
+
+def is_wide(dtype: Any) -> builtins.bool:
+    """Say whether the numbers of a dtype have 64 bits, complex ones twice as many: JAX has no room for them unless it is told so.
+
+    >>> is_wide(int64), is_wide(np.dtype("complex128")), is_wide(np.dtype("complex64"))
+    (True, True, False)
+    """
+    kind = getattr(dtype, "kind", "V")  # JAX's random keys have none
+    return kind in "iufc" and dtype.itemsize == (16 if kind == "c" else 8)

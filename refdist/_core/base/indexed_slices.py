@@ -80,7 +80,7 @@ class IndexedSlices:
         """Join slices, and divide each value by a count."""
         values = np.concatenate([np.asarray(part.values) for part in parts])
         if divisor > 1:
-            values = (values / divisor).astype(values.dtype)
+            values = values / divisor  # floats stay what they are, and of integers nobody wants the mean
         return cls(values, np.concatenate([np.asarray(part.indices) for part in parts]))
 
     def __eq__(self, other: object) -> bool:

@@ -2,7 +2,8 @@
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any, Protocol
 
 _VALUE_ERRORS = frozenset(
@@ -56,19 +57,49 @@ def show_hidden_frames(error: BaseException) -> None:
         notes[:] = [note for note in notes if "JAX has removed its internal frames" not in note]
 
 
-def loaded() -> bool:
-    """Say whether JAX has been loaded; otherwise no trace is open."""
-    return "jax" in sys.modules
+# The module of JAX, or None while it has not been loaded: then no trace is open, and there is nothing to refuse. Written in C,
+# because every step of an eager replica asks.
+loaded: Callable[[], ModuleType | None] = functools.partial(sys.modules.get, "jax")
 
 
 def tracing() -> bool:
     """Say whether the code runs inside jit, grad, vmap, scan or the like, where no replica can pause."""
-    return "jax" in sys.modules and _traces().tracing()
+    return loaded() is not None and _traces().tracing()
 
 
 def staging() -> bool:
     """Say whether JAX is making a program that runs later, into which a value read now would be frozen."""
-    return "jax" in sys.modules and _traces().staging()
+    return loaded() is not None and _traces().staging()
+
+
+def repeated(times: int, step: Callable[[Any], Any], state: Any) -> Any:
+    """Take a step so many times in a program that is being written, as one loop."""
+    return _traces().repeated(times, step, state)
+
+
+def pytree_registry() -> Mapping[type, Any]:
+    """How the containers that JAX knows are taken apart (`to_iter`) and put together (`from_iter`), by type."""
+    return _registry() if loaded() else _EMPTY
+
+
+def part_names(container: Any) -> list[str]:
+    """How JAX calls the parts of a container that it knows."""
+    return _traces().part_names(container)
+
+
+def is_random_key(value: Any) -> bool:
+    """Say whether a value is one of JAX's random keys, which have numbers inside but are none."""
+    return is_jax(value) and str(value.dtype).startswith("key<")
+
+
+def key_data(key: Any) -> tuple[Any, Any]:
+    """The numbers inside of a random key, and its implementation."""
+    return _traces().key_data(key)
+
+
+def key_of(numbers: Any, implementation: Any) -> Any:
+    """The random key with these numbers inside."""
+    return _traces().key_of(numbers, implementation)
 
 
 class Traces(Protocol):
@@ -82,6 +113,26 @@ class Traces(Protocol):
         """Say whether a program is being made."""
         ...
 
+    def repeated(self, times: int, step: Callable[[Any], Any], state: Any) -> Any:
+        """Write a loop."""
+        ...
+
+    def pytree_registry(self) -> Mapping[type, Any]:
+        """The types that are containers for JAX."""
+        ...
+
+    def part_names(self, container: Any) -> list[str]:
+        """How JAX calls the parts of a container."""
+        ...
+
+    def key_data(self, key: Any) -> tuple[Any, Any]:
+        """The numbers inside of a random key, and its implementation."""
+        ...
+
+    def key_of(self, numbers: Any, implementation: Any) -> Any:
+        """The random key with these numbers inside."""
+        ...
+
 
 _loaders: list[Callable[[], Traces]] = []
 
@@ -89,6 +140,14 @@ _loaders: list[Callable[[], Traces]] = []
 def install(load: Callable[[], Traces]) -> None:
     """Say what knows the traces of JAX; it imports JAX, so it is loaded only after JAX has been."""
     _loaders[:] = [load]
+
+
+_EMPTY: Mapping[type, Any] = {}
+
+
+@functools.cache
+def _registry() -> Mapping[type, Any]:
+    return _traces().pytree_registry()
 
 
 @functools.cache

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from refdist._core.devices.device import Device
+    from refdist._core.files.event_file import Steps, SummaryWriter
     from refdist._core.replicas.context import ReplicaContext
     from refdist._core.replicas.graph import Graph
     from refdist._core.seam.backend import Backend
@@ -41,6 +42,10 @@ class Where(NamedTuple):
     worker: "tuple[StrategyBase, int] | None" = None  # the parameter-server worker that a scheduled function is on
     creations: dict[Any, Any] | None = None  # variables made in this run of replicas, one dict for all of them
     tapes: "Tapes | None" = None  # what records the operations, to take gradients of them
+    name_scope: str = ""  # what names of values recorded here begin with
+    summary_writer: "SummaryWriter | None" = None  # where tf.summary writes
+    summary_steps: "Steps | None" = None  # where the step is kept that values have without one of their own
+    summary_condition: Any = True  # whether tf.summary writes at all: a truth value, or a function that returns one
 
 
 where_of: Callable[[Iterable[Any]], Where] = functools.partial(tuple.__new__, Where)

@@ -1,16 +1,38 @@
-"""What arrays of JAX lack that tensors have: a program for TensorFlow calls `numpy()` on what it gets."""
+"""What tensors of TensorFlow can do, and JAX's arrays cannot by themselves: `.numpy()`."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from jax._src.array import ArrayImpl
+from jax.core import Tracer
 
 
+@functools.cache
 def install() -> None:
-    """Give arrays of JAX the method by which tensors become numpy arrays; tracers, which have no numbers yet, have none."""
-    setattr(ArrayImpl, "numpy", _numpy)  # noqa: B010, the class does not declare it
+    """Give the methods to the arrays of JAX; what stands for an array in a trace says that it has no numbers yet."""
+    setattr(ArrayImpl, "numpy", _numpy)  # noqa: B010 - JAX's own class, which has no such name
+    setattr(Tracer, "__getattr__", _refusing(getattr(Tracer, "__getattr__")))  # noqa: B009, B010
 
 
 def _numpy(self: Any) -> Any:
-    """The value as a numpy array, or as a scalar of numpy where there is one number."""
-    return np.array(self, copy=True)[()]
+    """Copy the value to an ordinary numpy array, or to a numpy scalar."""
+    array = np.array(self, copy=True)
+    return array if array.ndim else array[()]
+
+
+def _refusing(original: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """Let the names that are missing be found as before, and say more about numpy; hasattr() says no, as in TensorFlow."""
+
+    def found(self: Any, name: str) -> Any:
+        if name != "numpy":
+            return original(self, name)
+        raise AttributeError(
+            f"numpy() was asked of {self!r}, in a function or in a transformation of JAX; expected a tensor whose numbers are "
+            f"known. Return it, and call numpy() outside.",
+            name=name,
+            obj=self,
+        )
+
+    return found

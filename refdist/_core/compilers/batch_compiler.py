@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from refdist._core.base.dtypes import is_wide
 from refdist._core.base.where import HERE
 from refdist._core.compilers.meshes import AXIS
 from refdist._core.compilers.replica_compiler import ReplicaCompiler, bits
@@ -25,8 +26,7 @@ class BatchCompiler(ReplicaCompiler):
     exact: bool = True
 
     def require_room(self, array: Any) -> None:
-        wide = array.dtype.itemsize == 8 and array.dtype.kind in "iuf"
-        if wide and jax.dtypes.canonicalize_dtype(array.dtype) != array.dtype:
+        if is_wide(array.dtype) and jax.dtypes.canonicalize_dtype(array.dtype) != array.dtype:
             raise NeedsWide
 
     def compile(self, program: WrittenProgram) -> Compiled:

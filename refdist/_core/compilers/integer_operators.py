@@ -1,11 +1,14 @@
 """Operators on integers and indices while a program is written: they work as they do outside, and not in JAX's own way.
 
-JAX silently divides by zero, takes the last row for an index beyond the end, and divides integers in 32 bits.
+JAX silently divides by zero, takes the last row for an index beyond the end, and divides integers in 32 bits; and what is computed
+from known integers is no longer known.
 """
 
 from collections.abc import Callable
+from types import EllipsisType
 from typing import Any, TypeAlias
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src.array import ArrayImpl
@@ -18,6 +21,7 @@ from refdist._core.seam.draft import Draft
 Operator: TypeAlias = Callable[[Any, Any], Any]
 Prepare: TypeAlias = Callable[[Draft, Any, Any], tuple[Any, Any]]
 
+_OTHERS = ("add", "radd", "sub", "rsub", "mul", "rmul", "lt", "le", "gt", "ge", "eq", "ne", "neg")
 _DIVISIONS = ("truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod")
 
 
@@ -27,7 +31,40 @@ def install() -> None:
         prepare = _indexed if name == "getitem" else _divided(name)
         tracers, constants = f"_{name}", f"__{name}__"
         setattr(ShapedArray, tracers, staticmethod(_prepared(getattr(ShapedArray, tracers), prepare)))
-        setattr(ArrayImpl, constants, _prepared(getattr(ArrayImpl, constants), prepare))
+        setattr(ArrayImpl, constants, _kept_known(_prepared(getattr(ArrayImpl, constants), prepare)))
+    for name, keep in {**dict.fromkeys(_OTHERS, _kept_known), "iter": _iterated}.items():
+        setattr(ArrayImpl, f"__{name}__", keep(getattr(ArrayImpl, f"__{name}__")))
+
+
+def _kept_known(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Compute at once with integers that are known while a program is written: shapes are made of them."""
+
+    def operate(self: Any, *others: Any) -> Any:
+        if HERE.get().draft is None or self.dtype.kind not in "biu" or any(map(_unknown, others)):
+            return original(self, *others)
+        with jax.ensure_compile_time_eval():
+            return original(self, *others)
+
+    return operate
+
+
+def _iterated(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def iterate(self: Any) -> Any:
+        known = HERE.get().draft is not None and self.dtype.kind in "biu" and self.ndim
+        return (self[place] for place in range(self.shape[0])) if known else original(self)
+
+    return iterate
+
+
+def _unknown(value: Any) -> bool:
+    """Say whether a value, or a part of an index, becomes known only when the program runs."""
+    if isinstance(value, tuple):
+        return any(map(_unknown, value))
+    if isinstance(value, slice):
+        return any(map(_unknown, (value.start, value.stop, value.step)))
+    return is_tracer(value) or not isinstance(
+        value, (int, float, np.generic, np.ndarray, ArrayImpl, type(None), EllipsisType)
+    )
 
 
 def _prepared(original: Operator, prepare: Prepare) -> Operator:

@@ -1,7 +1,7 @@
-"""Whether JAX is in the middle of a trace."""
+"""What only JAX itself can say: whether it is in a trace, which types are containers for it, what is inside of a random key."""
 
 import itertools
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -10,6 +10,7 @@ import jax
 from jax._src.config import check_static_indices  # pyright: ignore
 from jax._src.core import extend_axis_env_nd, set_current_trace, trace_ctx  # pyright: ignore
 from jax._src.interpreters.partial_eval import DynamicJaxprTrace  # pyright: ignore
+from jax._src.tree_util import _registry  # pyright: ignore
 from jax.extend.core import get_opaque_trace_state  # pyright: ignore
 
 from refdist._core.base.jax_facts import is_tracer
@@ -66,3 +67,29 @@ def writing_a_program() -> bool:
 def checked_indices() -> AbstractContextManager[Any]:
     """Make an index beyond the end an error, if it is known; JAX would take the last element for it."""
     return check_static_indices(True)  # pyright: ignore[reportReturnType]
+
+
+def repeated(times: int, step: Callable[[Any], Any], state: Any) -> Any:
+    """Take a step so many times, as one loop of a program."""
+    return jax.lax.fori_loop(0, times, lambda _, values: step(values), state)
+
+
+def pytree_registry() -> Mapping[type, Any]:
+    """The types that are containers for JAX, and how each is taken apart and put together; types that come later, too."""
+    return _registry
+
+
+def part_names(container: Any) -> list[str]:
+    """How JAX calls the parts of a container: attributes and keys by name, all others by number."""
+    paths = jax.tree_util.tree_leaves_with_path(container, is_leaf=lambda value: value is not container)
+    return [jax.tree_util.keystr(path, simple=True) for path, _ in paths]
+
+
+def key_data(key: Any) -> tuple[Any, Any]:
+    """The numbers inside of a random key, and its implementation."""
+    return jax.random.key_data(key), jax.random.key_impl(key)
+
+
+def key_of(numbers: Any, implementation: Any) -> Any:
+    """The random key with these numbers inside."""
+    return jax.random.wrap_key_data(jax.numpy.asarray(numbers), impl=implementation)

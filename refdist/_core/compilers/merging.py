@@ -178,6 +178,7 @@ def _take(envs: list[dict[Any, Any]], stretches: list[list[Any]], needed: list[s
             for eqn in stretches[number]:
                 env.update(zip(eqn.outvars, bound(eqn, [read(env, atom) for atom in eqn.invars]), strict=True))
             return [
+                # What a replica has in place of the results of others does not matter: it never reads them.
                 env[var] if replica == number else jnp.zeros(var.aval.shape, var.aval.dtype)
                 for replica, group in enumerate(made)
                 for var in group

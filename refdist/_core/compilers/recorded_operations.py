@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src.dtypes import canonicalize_value_handlers  # pyright: ignore
 
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import entered
@@ -187,6 +188,11 @@ def as_array(value: Any) -> Any:
             return None
     with entered(tapes=None), jax.ensure_compile_time_eval():
         return jnp.asarray(np.array(plain, copy=True))
+
+
+def take_as_arrays(kind: type, convert: Callable[[Any], Any]) -> None:
+    """Let JAX take values of a class as what a function makes of them."""
+    canonicalize_value_handlers[kind] = convert
 
 
 def fresh(array: Any) -> Any:

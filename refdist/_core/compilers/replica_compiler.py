@@ -58,7 +58,7 @@ class ReplicaCompiler(abc.ABC):
         return lax.axis_index(AXIS)
 
     def combine(self, op: ReduceOp, tensor: jax.Array) -> jax.Array:
-        total = tensor if self.count == 1 else lax.psum(in_program(tensor), AXIS)
+        total = tensor if self.count == 1 else _added_up(in_program(tensor))
         return total if op is ReduceOp.SUM else averaged(total, self.count)
 
     def join(self, tensor: jax.Array, axis: int) -> jax.Array:
@@ -80,15 +80,6 @@ class ReplicaCompiler(abc.ABC):
 
     def on_replica(self, number: int, value: Any, elsewhere: Any) -> Any:
         return value if self.count == 1 else jnp.where(lax.axis_index(AXIS) == number, value, elsewhere)
-
-    def uniform(
-        self, entropy: jax.Array, turn: int, shape: tuple[int, ...], low: Any, high: Any, dtype: Any, *, each: bool
-    ) -> jax.Array:
-        key = jax.random.fold_in(jax.random.wrap_key_data(entropy, impl="threefry2x32"), turn)
-        key = jax.random.fold_in(key, self.replica_number()) if each else key
-        if dtype.kind in "iu":
-            return jax.random.randint(key, shape, low, high, dtype)
-        return jax.random.uniform(key, shape, dtype, low, high)
 
     def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
         """Say how a tensor is laid out on the logical devices of the replica, if it has any."""
@@ -219,6 +210,13 @@ class ReplicaCompiler(abc.ABC):
 def in_program(tensor: Any) -> jax.Array:
     """A tensor as part of the program: JAX assumes that a constant is equal on all replicas, and does not ask the others."""
     return tensor if is_tracer(tensor) else jnp.array(tensor, copy=True)
+
+
+def _added_up(tensor: jax.Array) -> jax.Array:
+    """The sum over all replicas; XLA ends the process where it finds that complex terms are constant, so it gets real ones."""
+    if tensor.dtype.kind != "c":
+        return lax.psum(tensor, AXIS)
+    return lax.complex(lax.psum(tensor.real, AXIS), lax.psum(tensor.imag, AXIS))
 
 
 def bits(tensor: jax.Array) -> jax.Array:

@@ -79,7 +79,7 @@ class Padding:
 
     def _parts(self, inner: Any) -> tuple[list[tuple[int | None, ...]], list[Any]]:
         """Return the shape and the padding value for each leaf of an element, or raise if they do not fit it."""
-        several = isinstance(self._values, nest.CONTAINERS)
+        several = nest.is_container(self._values)
         values = self._values if several else nest.map_structure(lambda _: self._values, inner)
         shapes = [leaf.shape for leaf in nest.flatten(inner)]
         if self._shapes is not None:

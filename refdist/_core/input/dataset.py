@@ -67,7 +67,7 @@ class Dataset:
         generator: Callable[..., Any],
         output_types: Any = None,
         output_shapes: Any = None,
-        args: tuple[Any, ...] = (),
+        args: tuple[Any, ...] | None = None,
         output_signature: Any = None,
         name: Any = None,
     ) -> "Dataset":
@@ -87,7 +87,7 @@ class Dataset:
             shapes = output_shapes if output_shapes is not None else nest.map_structure(lambda _: None, output_types)
             spec = _specs(output_types, shapes)
         spec = nest.map_structure(_dtype_alone, spec)
-        return Dataset(sources.Generated(generator, tuple(args), spec))
+        return Dataset(sources.Generated(generator, tuple(args or ()), spec))
 
     @staticmethod
     def list_files(

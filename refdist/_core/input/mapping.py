@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import contextvars
+import functools
 import importlib
 import itertools
 from collections.abc import Callable, Iterator
@@ -100,10 +101,18 @@ class Map(Stage):
 
     def _spec_of_results(self) -> Any:
         spec = self.inputs[0].spec()
-        found = _spec_by_trial(self._spec_of_result, spec, _zeros(spec))
-        with contextlib.suppress(Exception):  # a function that cannot take ones is not wrong
-            # If sizes depend on values, ones give other sizes than zeros.
-            return common(found, self._spec_of_result(nest.map_structure(_ones, spec)))
+        samples = _samples(self.inputs[0]) if _has_strings(spec) else []
+        try:
+            found = _spec_by_trial(self._spec_of_result, spec, _zeros(spec))
+        except Exception:
+            if not samples:
+                raise
+            # An empty string is no example and no image.
+            return functools.reduce(common, map(self._spec_of_result, samples))
+        # If sizes depend on values, others give other sizes than zeros; a function that cannot take ones is not wrong.
+        for element in (nest.map_structure(_ones, spec), *samples):
+            with contextlib.suppress(Exception):
+                found = common(found, self._spec_of_result(element))
         return found
 
     def _spec_of_result(self, element: Any) -> Any:
@@ -193,6 +202,17 @@ class FlatMap(Interleave):
     """Makes a dataset of each element, and delivers them one after the other."""
 
     name, method = "FlatMapDataset", "flat_map"
+
+
+def _has_strings(spec: Any) -> bool:
+    return any(isinstance(leaf, TensorSpec) and leaf.dtype == object for leaf in nest.flatten(spec))
+
+
+def _samples(stage: Stage) -> list[Any]:
+    """The first elements of a stage, or others of the same kind that are read sooner."""
+    while stage.same_elements:
+        stage = stage.inputs[0]
+    return list(itertools.islice(stage.elements(Iteration(peeking=True)), 2))
 
 
 def _spec_by_trial(spec_for: Callable[[Any], Any], spec: Any, element: Any) -> Any:

@@ -96,7 +96,7 @@ class Placer:
         put = self.plan.backend.put
         if len(pieces) == 1:
             return nest.map_structure(lambda leaf: _tensor(put, leaf, self._devices[0]), pieces[0])
-        if not isinstance(pieces[0], nest.CONTAINERS):
+        if not nest.is_container(pieces[0]):
             return PerReplica([_tensor(put, piece, d) for piece, d in zip(pieces, self._devices, strict=True)])
         placed_pieces = [
             nest.map_structure(lambda leaf, d=device: _tensor(put, leaf, d), piece)

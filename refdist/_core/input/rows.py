@@ -1,7 +1,7 @@
 """Datasets that are rows of arrays in some order: stages work on row numbers, and the rows themselves are taken last.
 
-An order is a stream of blocks; a block is a `range`, which costs nothing to slice, or an array of row numbers. Both
-support slices and len().
+An order is a stream of blocks; a block is a `range` that counts up, which costs nothing to slice, or an array of row
+numbers. Both support slices and len().
 """
 
 import dataclasses
@@ -62,10 +62,8 @@ def sharded(blocks: Iterator[Block], count: int, index: int) -> Iterator[Block]:
 
 
 def taken(blocks: Iterator[Block], count: int) -> Iterator[Block]:
-    """Keep the first rows; a count below 0 keeps all."""
-    for block in blocks:
-        if count == 0:
-            return
+    """Keep the first rows, and read no block after the last of them; a count below 0 keeps all."""
+    while count and (block := next(blocks, None)) is not None:
         part = block if count < 0 else block[:count]
         count -= len(part) if count > 0 else 0
         yield part

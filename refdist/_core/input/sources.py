@@ -261,10 +261,7 @@ def _loaded(value: Any) -> Any:
 
 def slice_of(block: Block) -> Any:
     """Return an index for an array: for a range a slice, which copies nothing."""
-    if not isinstance(block, range):
-        return block
-    stop = block.stop if block.stop >= 0 else None
-    return slice(block.start, stop, block.step)
+    return slice(block.start, block.stop, block.step) if isinstance(block, range) else block
 
 
 def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

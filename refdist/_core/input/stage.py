@@ -113,6 +113,9 @@ class Stage:
     name = "Dataset"
     share = ""  # which part of the data this stage takes, if not all; a position holds for that part only
     one_to_one = False  # whether each element comes from one element of the input, in order
+    same_elements = (
+        False  # whether the elements are those of the input, unchanged: in another order, some of them, or more often
+    )
 
     def __init__(self, *inputs: "Stage") -> None:
         self.inputs = inputs
@@ -174,6 +177,7 @@ class Skip(Stage):
     """Skips the first elements; a count below 0 skips all."""
 
     name = "SkipDataset"
+    same_elements = True
 
     def __init__(self, stage: Stage, count: int) -> None:
         super().__init__(stage)

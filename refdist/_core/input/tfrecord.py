@@ -7,6 +7,8 @@ from typing import Any
 
 import google_crc32c
 
+from refdist._core.base.errors import FailedPreconditionError
+
 
 class TFRecordOptions:
     """How a file of records is compressed: "GZIP", "ZLIB", or not at all."""
@@ -41,12 +43,16 @@ class TFRecordWriter:
             raise TypeError(
                 f"write() got a {type(record).__name__}; expected bytes. Encode the record, for example with .encode()."
             )
+        self._require_open("write()")
         data = bytes(record)
         length = struct.pack("<Q", len(data))
         self._write(length + _checksum(length) + data + _checksum(data))
 
     def flush(self) -> None:
-        """Pass what was written on to the operating system."""
+        """Pass what was written on to the operating system, so that others can read it."""
+        self._require_open("flush()")
+        if self._compressor is not None:
+            self._file.write(self._compressor.flush(zlib.Z_SYNC_FLUSH))
         self._file.flush()
 
     def close(self) -> None:
@@ -55,6 +61,13 @@ class TFRecordWriter:
             if self._compressor is not None:
                 self._file.write(self._compressor.flush())
             self._file.close()
+
+    def _require_open(self, verb: str) -> None:
+        if self._file.closed:
+            raise FailedPreconditionError(
+                f"{verb} was called on a TFRecordWriter that is closed; expected an open one. Write before close(), or inside of "
+                f"the with block."
+            )
 
     def _write(self, data: bytes) -> None:
         self._file.write(data if self._compressor is None else self._compressor.compress(data))

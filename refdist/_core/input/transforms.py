@@ -18,6 +18,7 @@ class Repeat(Stage):
     """Starts over at the end."""
 
     name = "RepeatDataset"
+    same_elements = True
 
     def __init__(self, stage: Stage, count: int) -> None:
         super().__init__(stage)
@@ -52,6 +53,7 @@ class Shuffle(Stage):
     """Shuffles elements within a buffer, from a seed."""
 
     name = "ShuffleDataset"
+    same_elements = True
 
     def __init__(self, stage: Stage, buffer_size: int, seed: int | None, reshuffle: bool) -> None:
         super().__init__(stage)
@@ -97,6 +99,7 @@ class Shard(Stage):
     """Keeps every count-th element."""
 
     name = "ShardDataset"
+    same_elements = True
 
     def __init__(self, stage: Stage, count: int, index: int) -> None:
         super().__init__(stage)
@@ -140,6 +143,7 @@ class Take(Stage):
     """Keeps the first elements; a count below 0 keeps all."""
 
     name = "TakeDataset"
+    same_elements = True
 
     def __init__(self, stage: Stage, count: int) -> None:
         super().__init__(stage)
@@ -231,6 +235,7 @@ class Prefetch(Stage):
     """Tells how many elements may be made before they are wanted; the elements are unchanged."""
 
     name = "PrefetchDataset"
+    same_elements = True
     one_to_one = True
 
     def __init__(self, stage: Stage, buffer_size: int) -> None:
@@ -245,6 +250,7 @@ class Cache(Stage):
     """Keeps the elements of the first complete pass, and the seeds of its shuffles."""
 
     name = "CacheDataset"
+    same_elements = True
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
@@ -274,6 +280,7 @@ class WithOptions(Stage):
     """Carries options along."""
 
     name = "OptionsDataset"
+    same_elements = True
     one_to_one = True
 
     def __init__(self, stage: Stage, options: Options) -> None:

@@ -37,6 +37,8 @@ def keras() -> Any:
             f"tf.keras was asked for, and Keras runs on {chosen}; expected its JAX backend, on which strategies compute. Set "
             f"KERAS_BACKEND=jax before Keras is imported, or leave it unset and use tf.keras."
         )
+    array_methods: Any = importlib.import_module("refdist._core.compilers.array_methods")
+    array_methods.install()  # for what layers return
     for name in _HOOKS:
         importlib.import_module(f"{__name__}.{name}").install()
     return importlib.import_module(

@@ -6,30 +6,35 @@ import numpy as np
 
 from refdist._core.base.errors import DtypeError, InvalidArgumentError
 from refdist._core.devices.tensor import dtype_name
+from refdist._core.ops.operation import operation
 from refdist._core.ops.operation_table import abs, exp, log, log1p, pair, reduce_max, sqrt
 from refdist._core.ops.shape_functions import require_indices, squeeze
 from refdist._core.ops.tensor_functions import cast, convert_to_tensor, reduce_mean, reduce_sum, square
 from refdist._core.replicas import context
 
 
+@operation
 def relu(features: Any, name: Any = None) -> Any:
     """Replace negative elements by zero."""
     tensor, zero = pair(features, 0, "relu")
     return tensor.__array_namespace__().where(tensor <= zero, zero, tensor)  # so that the gradient at 0 is 0
 
 
+@operation
 def softmax(logits: Any, axis: Any = None, name: Any = None) -> Any:
     """Make probabilities of logits, along the last axis by default."""
     powers = exp(_shifted(logits, axis))
     return powers / reduce_sum(powers, axis=-1 if axis is None else axis, keepdims=True)
 
 
+@operation
 def log_softmax(logits: Any, axis: Any = None, name: Any = None) -> Any:
     """Make logarithms of probabilities of logits, along the last axis by default."""
     shifted = _shifted(logits, axis)
     return shifted - log(reduce_sum(exp(shifted), axis=-1 if axis is None else axis, keepdims=True))
 
 
+@operation
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: Any = None) -> Any:
     """The loss of each example, whose label is the number of its class."""
     tensor, classes = convert_to_tensor(logits), convert_to_tensor(labels)
@@ -45,12 +50,14 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: Any
     return -squeeze(chosen, axis=-1)
 
 
+@operation
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1, name: Any = None) -> Any:
     """The loss of each example, whose label is a probability for each class."""
     tensor = convert_to_tensor(logits)
     return -reduce_sum(cast(labels, tensor.dtype) * log_softmax(tensor, axis), axis=axis)
 
 
+@operation
 def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: Any = None) -> Any:
     """The loss of each element, whose label is a probability."""
     wanted, tensor = pair(labels, logits, "sigmoid_cross_entropy_with_logits")
@@ -62,6 +69,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
     return relu(tensor) - tensor * wanted + log1p(exp(-abs(tensor)))
 
 
+@operation
 def l2_loss(t: Any, name: Any = None) -> Any:
     """Half the sum of squares."""
     tensor = convert_to_tensor(t)
@@ -70,6 +78,7 @@ def l2_loss(t: Any, name: Any = None) -> Any:
     return reduce_sum(square(tensor)) / 2
 
 
+@operation
 def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: Any = None) -> tuple[Any, Any]:
     """The mean and the variance along axes."""
     tensor = convert_to_tensor(x)
@@ -78,6 +87,7 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: 
     return (mean, spread) if keepdims else (squeeze(mean, axes), squeeze(spread, axes))
 
 
+@operation
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """The mean square of the distance from the mean."""
     tensor = convert_to_tensor(input_tensor)
@@ -88,11 +98,13 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
     return reduce_mean(square(tensor - reduce_mean(tensor, axis, keepdims=True)), axis, keepdims)
 
 
+@operation
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """The root of the variance."""
     return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
+@operation
 def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """The logarithm of a sum of powers, without overflow."""
     tensor = convert_to_tensor(input_tensor)

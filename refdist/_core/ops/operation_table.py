@@ -14,7 +14,8 @@ from refdist._core.base.errors import DtypeError, InvalidArgumentError
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import dtype_name
-from refdist._core.ops.tensor_functions import convert_to_tensor, is_tensor, reduced
+from refdist._core.ops.operation import operation as as_operation
+from refdist._core.ops.tensor_functions import convert_to_tensor, is_tensor, reduced, together
 from refdist._core.replicas.values import Mirrored
 from refdist._core.variables.tensors import current_value
 
@@ -73,7 +74,7 @@ def _reduction(name: str, function: str, kinds: str, of_nothing: Callable[[np.dt
 def _named(operation: Operation, name: str, text: str) -> Operation:
     operation.__name__ = operation.__qualname__ = name
     operation.__doc__ = text.format(name)
-    return operation
+    return as_operation(operation)
 
 
 def pair(x: Any, y: Any, name: str) -> tuple[Any, Any]:
@@ -90,6 +91,7 @@ def pair(x: Any, y: Any, name: str) -> tuple[Any, Any]:
             f"{name}() got tensors of the dtypes {dtype_name(first.dtype)} and {dtype_name(second.dtype)}; expected one dtype. "
             f"Convert one of them with tf.cast()."
         )
+    first, second = together(first, second)
     return first, second
 
 

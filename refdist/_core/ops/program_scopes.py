@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base.jax_facts import is_tracer
+from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.context import variable_creator_scope
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.variables.tensors import current_value
@@ -51,7 +52,8 @@ def name_scope(name: str) -> Generator[str]:
     def named(following: Callable[..., Any], **kwargs: Any) -> Any:
         return following(**{**kwargs, "name": f"{prefix}{kwargs.get('name') or 'Variable'}"})
 
-    with variable_creator_scope(named):
+    inside = f"{HERE.get().name_scope}{prefix}" if prefix else ""
+    with variable_creator_scope(named), entered(name_scope=inside):
         yield prefix
 
 

@@ -12,20 +12,24 @@ from refdist._core.base.errors import DtypeError, InvalidArgumentError, Unimplem
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.where import HERE
+from refdist._core.ops.operation import operation
 from refdist._core.ops.operation_table import beside, maximum, minimum, pair, require
-from refdist._core.ops.tensor_functions import cast, constant, convert_to_tensor, fresh, sizes_of
+from refdist._core.ops.tensor_functions import cast, constant, convert_to_tensor, fresh, sizes_of, together
 
 
+@operation
 def zeros_like(input: Any, dtype: Any = None, name: Any = None) -> Any:
     """Make a tensor of zeros, or of empty strings, of the shape of another."""
     return _like(input, dtype, "zeros_like", b"")
 
 
+@operation
 def ones_like(input: Any, dtype: Any = None, name: Any = None) -> Any:
     """Make a tensor of ones of the shape of another."""
     return _like(input, dtype, "ones_like", None)
 
 
+@operation
 def fill(dims: Any, value: Any, name: Any = None) -> Any:
     """Make a tensor of one value."""
     tensor = convert_to_tensor(value)
@@ -36,6 +40,7 @@ def fill(dims: Any, value: Any, name: Any = None) -> Any:
     return constant(tensor, shape=dims)
 
 
+@operation
 def eye(
     num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = np.float32, name: Any = None
 ) -> Any:
@@ -44,6 +49,7 @@ def eye(
     return fresh(one if batch_shape is None else np.array(np.broadcast_to(one, (*sizes_of(batch_shape), *one.shape))))
 
 
+@operation
 def linspace(start: Any, stop: Any, num: Any, name: Any = None, axis: int = 0) -> Any:
     """Make numbers at equal distances, both ends included; integers become float64."""
     first, last = pair(start, stop, "linspace")
@@ -56,6 +62,7 @@ def linspace(start: Any, stop: Any, num: Any, name: Any = None, axis: int = 0) -
     return first.like(np.linspace(np.asarray(first), np.asarray(last), int(num), axis=axis).astype(first.dtype))
 
 
+@operation
 def reshape(tensor: Any, shape: Any, name: Any = None) -> Any:
     """Arrange the elements of a tensor in another shape, of which one size may be -1."""
     given, sizes = convert_to_tensor(tensor), sizes_of(shape)
@@ -69,12 +76,14 @@ def reshape(tensor: Any, shape: Any, name: Any = None) -> Any:
     return given.reshape(sizes)
 
 
+@operation
 def expand_dims(input: Any, axis: Any, name: Any = None) -> Any:
     """Give a tensor a dimension of size 1."""
     tensor = convert_to_tensor(input)
     return tensor.__array_namespace__().expand_dims(tensor, axis=_inside(axis, len(tensor.shape) + 1, "expand_dims"))
 
 
+@operation
 def squeeze(input: Any, axis: Any = None, name: Any = None) -> Any:
     """Take dimensions of size 1 away: all of them, or those of an axis."""
     tensor = convert_to_tensor(input)
@@ -86,17 +95,20 @@ def squeeze(input: Any, axis: Any = None, name: Any = None) -> Any:
     return convert_to_tensor(tensor.__array_namespace__().squeeze(tensor, axis=axes))
 
 
+@operation
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: Any = None) -> Any:
     """Put the dimensions of a tensor in another order: that of perm, or the reverse."""
     tensor = convert_to_tensor(a)
     return tensor.transpose(None if perm is None else tuple(int(one) for one in perm))
 
 
+@operation
 def rank(input: Any, name: Any = None) -> Any:
     """Return how many dimensions a tensor has, as a tensor."""
     return fresh(np.array(len(convert_to_tensor(input).shape), np.int32))
 
 
+@operation
 def tile(input: Any, multiples: Any, name: Any = None) -> Any:
     """Repeat a tensor along each of its dimensions."""
     tensor, counts = convert_to_tensor(input), sizes_of(multiples)
@@ -108,6 +120,7 @@ def tile(input: Any, multiples: Any, name: Any = None) -> Any:
     return tensor.__array_namespace__().tile(tensor, counts)
 
 
+@operation
 def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: Any = None) -> Any:
     """Surround a tensor by a value, or by a reflection of itself."""
     given, modes = convert_to_tensor(tensor), {"CONSTANT", "REFLECT", "SYMMETRIC"}
@@ -118,6 +131,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
     return given.__array_namespace__().pad(given, widths, mode=mode.lower(), **options)
 
 
+@operation
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, name: Any = None) -> list[Any]:
     """Cut a tensor into equal parts, or into parts of given sizes, of which one may be -1."""
     tensor = convert_to_tensor(value)
@@ -136,6 +150,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, n
     return list(tensor.__array_namespace__().split(tensor, np.cumsum(sizes)[:-1].tolist(), axis=place))
 
 
+@operation
 def unstack(value: Any, num: Any = None, axis: Any = 0, name: Any = None) -> list[Any]:
     """List the tensors that lie along a dimension."""
     tensor = convert_to_tensor(value)
@@ -145,9 +160,10 @@ def unstack(value: Any, num: Any = None, axis: Any = 0, name: Any = None) -> lis
     return [moved[index] for index in builtins.range(moved.shape[0])]
 
 
+@operation
 def add_n(inputs: Sequence[Any], name: Any = None) -> Any:
     """Add tensors of one shape."""
-    tensors = [convert_to_tensor(one) for one in inputs]
+    tensors = together(*map(convert_to_tensor, inputs))
     if len({(tuple(one.shape), one.dtype) for one in tensors}) != 1:
         raise InvalidArgumentError(
             f"add_n() got tensors {[(tuple(one.shape), one.dtype) for one in tensors]}; expected at least one, of one shape and "
@@ -159,11 +175,13 @@ def add_n(inputs: Sequence[Any], name: Any = None) -> Any:
     return total
 
 
+@operation
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = None) -> Any:
     """Bring each element between two limits."""
     return maximum(minimum(t, clip_value_max), clip_value_min)
 
 
+@operation
 def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any:
     """Choose from two tensors element by element; without these, list the indices of what is true."""
     choice = convert_to_tensor(condition)
@@ -175,20 +193,23 @@ def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any
         raise DtypeError(f"where() got a condition of dtype {choice.dtype}; expected bool. Compare it with something.")
     if type(x) is int and type(y) is float:
         x = float(x)
-    first, second = pair(x, y, "where")
+    choice, first, second = together(choice, *pair(x, y, "where"))
     return choice.__array_namespace__().where(choice, first, second)
 
 
+@operation
 def argmax(input: Any, axis: Any = None, output_type: Any = np.int64, name: Any = None) -> Any:
     """Find where the largest element is along an axis, the first one by default."""
     return _arg("argmax", input, axis, output_type)
 
 
+@operation
 def argmin(input: Any, axis: Any = None, output_type: Any = np.int64, name: Any = None) -> Any:
     """Find where the smallest element is along an axis, the first one by default."""
     return _arg("argmin", input, axis, output_type)
 
 
+@operation
 def one_hot(
     indices: Any,
     depth: Any,
@@ -208,11 +229,12 @@ def one_hot(
     return made if axis in (None, -1) else arrays.moveaxis(made, -1, axis)
 
 
+@operation
 def gather(
     params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0, name: Any = None
 ) -> Any:
     """Take the slices at indices along an axis."""
-    tensor, places = convert_to_tensor(params), convert_to_tensor(indices)
+    tensor, places = together(convert_to_tensor(params), convert_to_tensor(indices))
     place = _inside(batch_dims if axis is None else axis, len(tensor.shape), "gather")
     require_indices(places, tensor.shape[place], "gather")
     if not batch_dims:

@@ -11,12 +11,16 @@ import numpy as np
 from refdist._core.base import convert
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.errors import InvalidArgumentError
-from refdist._core.base.jax_facts import is_jax
+from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.jax_facts import is_concrete, is_jax
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import DeviceName, resolve_within
 from refdist._core.devices.tensor import Tensor as SimulatedTensor
+from refdist._core.ops.operation import operation
 from refdist._core.replicas import context
 from refdist._core.replicas.values import Mirrored
+from refdist._core.seam.backend import host_device
+from refdist._core.seam.capabilities import Commits, capability
 from refdist._core.strategies.cross_device_ops import require_numbers
 from refdist._core.strategies.logical_devices import stays
 from refdist._core.variables.tensors import Readable, as_tensor, current_value, require_single
@@ -42,6 +46,7 @@ def device(device_name: DeviceName | None) -> Generator[None]:
         yield
 
 
+@operation
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None) -> Any:
     """Make a tensor of a number, a nest of numbers, or an array."""
     tensor = convert_to_tensor(value, dtype)
@@ -53,6 +58,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None)
     return fresh(np.broadcast_to(np.asarray(tensor), sizes) if tensor.size == 1 else np.reshape(tensor, sizes))
 
 
+@operation
 def convert_to_tensor(value: Any, dtype: Any = None, name: Any = None) -> Any:
     """Convert a value to a tensor; a tensor is returned as it is."""
     value = value.nearest() if isinstance(value, Mirrored) else current_value(value)
@@ -76,8 +82,11 @@ def _converted(value: Any, dtype: Any) -> Any:
     return as_tensor(context.backend(), value, HERE.get().device, dtype)
 
 
+@operation
 def identity(input: Any, name: Any = None) -> Any:
-    """Make a tensor of equal value on the current device."""
+    """Make a tensor of equal value on the current device; slices stay slices."""
+    if isinstance(input, IndexedSlices):
+        return input.mapped(identity)
     tensor = convert_to_tensor(input)
     here = HERE.get().device
     if HERE.get().draft is not None and is_jax(tensor):
@@ -89,6 +98,7 @@ def identity(input: Any, name: Any = None) -> Any:
     )
 
 
+@operation
 def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     """Change the dtype of a tensor; floats are truncated to integers."""
     draft = HERE.get().draft
@@ -98,6 +108,7 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     return tensor if tensor.dtype == numpy_dtype(dtype) else tensor.astype(numpy_dtype(dtype))
 
 
+@operation
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: Any = None) -> Any:
     """Count from start up to limit, in the widest dtype of the arguments; Python integers are int32."""
     bounds = [convert.to_array(bound) for bound in ((0, start, delta) if limit is None else (start, limit, delta))]
@@ -109,22 +120,26 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     return fresh(np.arange(*(bound.item() for bound in bounds), dtype=wide))
 
 
+@operation
 def ones(shape: Any, dtype: Any = np.float32, name: Any = None) -> Any:
     """Make a tensor of ones."""
     return fresh(np.ones(sizes_of(shape), numpy_dtype(dtype)))
 
 
+@operation
 def zeros(shape: Any, dtype: Any = np.float32, name: Any = None) -> Any:
     """Make a tensor of zeros."""
     return fresh(np.zeros(sizes_of(shape), numpy_dtype(dtype)))
 
 
+@operation
 def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """Add up a tensor, optionally along an axis, in its own dtype."""
     tensor = _numbers(input_tensor, axis)
     return tensor.sum(axis=_axis(axis), keepdims=keepdims, dtype=_wide(tensor.dtype)).astype(tensor.dtype)
 
 
+@operation
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """Average a tensor, optionally along an axis, in its own dtype."""
     tensor = _numbers(input_tensor, axis)
@@ -134,11 +149,14 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
     return tensor.mean(axis=_axis(axis), keepdims=keepdims, dtype=_wide(tensor.dtype)).astype(tensor.dtype)
 
 
+@operation
 def add(x: Any, y: Any, name: Any = None) -> Any:
     """Add two tensors."""
-    return convert_to_tensor(x) + (y.nearest() if isinstance(y, Mirrored) else current_value(y))
+    first, second = together(convert_to_tensor(x), y.nearest() if isinstance(y, Mirrored) else current_value(y))
+    return first + second
 
 
+@operation
 def square(x: Any, name: Any = None) -> Any:
     """Multiply a tensor by itself."""
     tensor = convert_to_tensor(x)
@@ -146,28 +164,34 @@ def square(x: Any, name: Any = None) -> Any:
     return tensor * tensor
 
 
+@operation
 def matmul(a: Any, b: Any, name: Any = None) -> Any:
     """Multiply two matrices, or two stacks of them."""
-    return convert_to_tensor(a) @ convert_to_tensor(b)
+    first, second = together(convert_to_tensor(a), convert_to_tensor(b))
+    return first @ second
 
 
+@operation
 def concat(values: Sequence[Any], axis: int, name: Any = None) -> Any:
     """Join tensors along an existing axis."""
-    tensors = [convert_to_tensor(value) for value in values]
+    tensors = together(*map(convert_to_tensor, values))
     return tensors[0].__array_namespace__().concat(tensors, axis=axis)
 
 
+@operation
 def stack(values: Sequence[Any], axis: int = 0, name: Any = None) -> Any:
     """Join tensors along a new axis."""
-    tensors = [convert_to_tensor(value) for value in values]
+    tensors = together(*map(convert_to_tensor, values))
     return tensors[0].__array_namespace__().stack(tensors, axis=axis)
 
 
+@operation
 def shape(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
     """Return the sizes of a tensor's dimensions, as a tensor."""
     return fresh(np.array(convert_to_tensor(input).shape, numpy_dtype(out_type)))
 
 
+@operation
 def size(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
     """Return how many elements a tensor has, as a tensor."""
     return fresh(np.array(convert_to_tensor(input).size, numpy_dtype(out_type)))
@@ -220,6 +244,18 @@ def _packed(values: Any, dtype: Any) -> Any:
             f"Tensors of the dtypes {dtype} and {tensor.dtype} were to become one; expected one dtype. Use tf.cast()."
         )
     return tensor
+
+
+def together(*operands: Any) -> tuple[Any, ...]:
+    """The operands of an operation on one device: arrays of JAX that are tied to different ones are brought to the current one."""
+    backend = context.backend()
+    if capability(backend, Commits) is None:
+        return operands
+    places = {frozenset(one.devices()) for one in operands if is_concrete(one) and one.committed}
+    if len(places) < 2 or any(len(devices) > 1 for devices in places):
+        return operands
+    here = HERE.get().device or host_device(backend)
+    return tuple(backend.copy(one, here) if is_concrete(one) else one for one in operands)
 
 
 def fresh(array: Any) -> Any:

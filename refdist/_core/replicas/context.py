@@ -3,7 +3,6 @@
 import contextlib
 import contextvars
 import functools
-import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -14,7 +13,7 @@ from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
 from refdist._core.base.enums import REDUCTIONS, ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
-from refdist._core.base.jax_facts import staging, tracing
+from refdist._core.base.jax_facts import loaded, staging, tracing
 from refdist._core.base.where import HERE, Creator, Entered, Frame, entered
 from refdist._core.replicas.lockstep import Meeting, pause, require_no_body_around
 from refdist._core.replicas.values import DistributedValues, regroup, select
@@ -90,7 +89,7 @@ class ReplicaContext:
         """Combine the values of all replicas, and leave the result with each of them."""
         op = (REDUCTIONS.get(reduce_op) if type(reduce_op) is str else None) or ReduceOp.of(reduce_op)
         frame = HERE.get().frame
-        if frame is None or frame.replica is not self or "jax" in sys.modules:  # else there is nothing to refuse
+        if frame is None or frame.replica is not self or loaded():  # else there is nothing to refuse
             self.require_current("all_reduce")
         if (tapes := HERE.get().tapes) is not None:
             return tapes.carried_out(
@@ -98,11 +97,11 @@ class ReplicaContext:
                 value,
                 lambda given: self.all_reduce(op, given, options),
             )
-        if isinstance(value, nest.CONTAINERS):
+        backend = self._extended.plan.backend
+        if not isinstance(value, backend.tensor_type) and nest.is_container(value):
             value = nest.map_structure(self._combinable, value)
             details = (nest.shape_of(value), *map(_likeness, nest.flatten(value)))
         else:
-            backend = self._extended.plan.backend
             if not isinstance(value, backend.tensor_type) or backend.device_of(value) != self._device:
                 value = self._combinable(value)  # usually it already is a tensor on the replica's device
             details = (value.shape, value.dtype) if type(value) is not IndexedSlices else value.likeness
@@ -160,7 +159,7 @@ class ReplicaContext:
                 f"{kind} was called on the context of replica {self._replica_id} from outside that replica; expected a "
                 f"call in the function that strategy.run runs. Take tf.distribute.get_replica_context() there."
             )
-        if "jax" in sys.modules:  # looked up here, because every call of a replica comes through here
+        if loaded():  # looked up here, because every call of a replica comes through here
             require_no_trace(kind)
 
     def _tensor(self, value: Any) -> Any:

@@ -218,7 +218,7 @@ def select(value: Any, index: int) -> Any:
     """Take the component of one replica out of every distributed leaf of a nest."""
     if isinstance(value, DistributedValues):
         return value.component(index)
-    if not isinstance(value, nest.CONTAINERS):
+    if not nest.is_container(value):
         return value
     return nest.map_structure(
         lambda leaf: leaf.component(index) if isinstance(leaf, DistributedValues) else leaf, value
@@ -240,7 +240,7 @@ def regroup(values: Sequence[Any], kind: type[DistributedValues] = PerReplica) -
     if len(values) == 1:
         return first
     kinds = set(map(type, values))  # types instead of values: there may be thousands of values, but only a few types
-    if len(kinds) == 1 and not isinstance(first, nest.CONTAINERS) and type(first) not in _PLAIN_VALUES:
+    if len(kinds) == 1 and type(first) not in _PLAIN_VALUES and not nest.is_container(first):
         # The common case: one tensor from each replica. Tensors that merely look the same are not the same object.
         return first if values[1] is first and _same(list(values)) else kind(values)
 

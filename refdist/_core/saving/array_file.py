@@ -16,6 +16,8 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from refdist._core.base.errors import NotFoundError
+
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 _DTYPES = {
@@ -49,7 +51,12 @@ def write_arrays(path: Path, arrays: Arrays, notes: Mapping[str, str] | None = N
         )
     checksums = {f"{_CHECKSUM}{key}": _checksum(key, array) for key, array in arrays.items()}
     about = checksums | {f"{_NOTE}{key}": text for key, text in (notes or {}).items()}
-    data = safetensors.numpy.save(arrays, about or None)  # an empty dict makes a file that cannot be read
+    # An empty dict makes a file that cannot be read.
+    write_file(path, safetensors.numpy.save(arrays, about or None))
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a whole file, or nothing: it appears under its name once complete, and survives a power failure."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path.parent)
     # No two writers share a name, so each publishes what it has written itself, and the last one wins.
@@ -72,7 +79,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     """Read all arrays of a file, and raise if one is not as it was written."""
     if not path.exists():
         there = sorted(other.name for other in path.parent.glob("*")) if path.parent.is_dir() else []
-        raise FileNotFoundError(
+        raise NotFoundError(
             f"The file {path} does not exist; expected one written by save(). "
             f"The folder has {', '.join(there[:8]) or 'nothing in it'}."
         )

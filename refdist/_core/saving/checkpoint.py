@@ -1,13 +1,18 @@
 """Checkpoints: the variables of objects, saved and restored by name."""
 
 import contextvars
+import inspect
+import os
 import threading
 from pathlib import Path
 from typing import Any
 
 from refdist._core.backends.choosing import using
+from refdist._core.base.errors import NotFoundError
 from refdist._core.saving.array_file import Arrays, read_arrays, write_arrays
-from refdist._core.saving.module import SavedValues, Trackable, is_trackable, joined, named_variables
+from refdist._core.saving.checkpoint_state import SUFFIX, CheckpointState
+from refdist._core.saving.module import ROOT, SavedValues, Trackable, has_arrays, is_trackable, joined, named_variables
+from refdist._core.saving.saving_options import CheckpointOptions, require_options
 from refdist._core.variables.variable import Variable
 
 _COUNTER = "save_counter"
@@ -39,26 +44,76 @@ class CheckpointStatus:
             )
         return self
 
+    def assert_nontrivial_match(self) -> "CheckpointStatus":
+        """Raise if no value at all has found a variable."""
+        if not self._values.given:
+            raise AssertionError(
+                f"None of the values {', '.join(self._values.paths[:8])} found a variable; expected some to. Give the objects the "
+                f"names that they had in the checkpoint."
+            )
+        return self
+
     def expect_partial(self) -> "CheckpointStatus":
         """Accept values without a variable."""
         return self
+
+    def initialize_or_restore(self, session: Any = None) -> None:
+        """Do nothing: values are restored at once, or when their variables are made."""
+
+    def run_restore_ops(self, session: Any = None) -> None:
+        """Do nothing, for the same reason."""
+
+
+class NothingRestored(CheckpointStatus):
+    """The status where there was no checkpoint to restore."""
+
+    def __init__(self) -> None:
+        super().__init__(SavedValues({}), [])
+
+    def assert_existing_objects_matched(self) -> "CheckpointStatus":
+        """Raise: nothing was restored."""
+        raise AssertionError(
+            "restore() got None, so that nothing was restored; expected the name of a checkpoint. Save one first, or ask for "
+            "this only if latest_checkpoint is not None."
+        )
+
+    assert_consumed = assert_nontrivial_match = assert_existing_objects_matched
 
 
 class Checkpoint(Trackable):
     """Saves and restores the variables of named objects.
 
-    A distributed variable is saved as one array. Values whose variables do not exist yet are kept, and assigned
-    when the variables are set as attributes; such a variable is distributed if it was made in a scope.
+    These may be variables, modules, models, optimizers and metrics of Keras, objects of flax.nnx, iterators of datasets, and nests
+    of all of them. A distributed variable is saved as one array, so that another number of replicas can restore it. Values whose
+    variables do not exist yet are kept, and assigned when the variables are made; such a variable is distributed if it was made in
+    a scope.
+
+    >>> import tempfile
+    >>> import refdist as tf
+    >>> step = tf.Variable(7)
+    >>> path = tf.train.Checkpoint(step=step).save(tempfile.mkdtemp() + "/check")
+    >>> _ = step.assign(0)
+    >>> _ = tf.train.Checkpoint(step=step).restore(path).assert_consumed()
+    >>> int(step)
+    7
+
+    Args:
+        root: an object whose parts are saved as if they had been given by name.
+        objects: what is saved, by name.
     """
 
     def __init__(self, root: Any = None, **objects: Any) -> None:
         for name, value in (objects if root is None else {"root": root, **objects}).items():
-            if not is_trackable(value):
-                raise ValueError(
-                    f"Checkpoint() got {name}={value!r}; expected a variable, a tf.Module, a model or an optimizer of Keras, or a "
-                    f"nest of these. Derive the class of the object from tf.Module, so that its variables are found."
-                )
-            setattr(self, name, value)
+            _require_trackable(name, value)
+            if value is not root:
+                setattr(self, name, value)
+        if root is not None:
+            vars(self)[ROOT] = root
+
+    @property
+    def root(self) -> Any:
+        """The object whose parts are saved as the checkpoint's own; without one, the checkpoint itself."""
+        return vars(self).get(ROOT, self)
 
     @property
     def save_counter(self) -> Variable:
@@ -67,27 +122,61 @@ class Checkpoint(Trackable):
             vars(self)[_COUNTER] = contextvars.Context().run(_counter)
         return vars(self)[_COUNTER]
 
-    def write(self, file_prefix: str) -> str:
+    def write(self, file_prefix: str, options: CheckpointOptions | None = None) -> str:
         """Write the variables to a file, and return the name under which they can be restored."""
+        require_options(options, CheckpointOptions, "write()")
         # In a copied context, so that a Ctrl-C while copies are combined leaves no scope open.
         arrays = contextvars.copy_context().run(_arrays, self)
         write_arrays(_file(file_prefix), arrays)
-        return str(file_prefix)
+        path = str(file_prefix)
+        for callback in (options.experimental_write_callbacks or ()) if options is not None else ():
+            callback(*[path] * bool(inspect.signature(callback).parameters))
+        return path
 
-    def save(self, file_prefix: str) -> str:
-        """Write the variables under a numbered name: `prefix-1`, `prefix-2`, ..."""
-        with _COUNTING:
-            number = int(self.save_counter.assign_add(1).numpy())
-        return self.write(f"{file_prefix}-{number}")
+    def save(self, file_prefix: str, options: CheckpointOptions | None = None) -> str:
+        """Write the variables under a numbered name: `prefix-1`, `prefix-2`, ...; `tf.train.latest_checkpoint` finds it."""
+        path = self.write(f"{file_prefix}-{next_number(self)}", options)
+        CheckpointState(path, [path]).write(os.path.dirname(path))
+        return path
 
-    def restore(self, save_path: str) -> CheckpointStatus:
-        """Assign saved values to the variables, now or when they are created; all of them, or none."""
-        values = SavedValues(read_arrays(_file(save_path)))
+    def read(self, save_path: str, options: CheckpointOptions | None = None) -> CheckpointStatus:
+        """Assign what `write` has saved; the number of saves stays as it is."""
+        require_options(options, CheckpointOptions, "read()")
+        values = SavedValues(read_arrays(_existing(save_path)))
+        return CheckpointStatus(values, [joined(place) for place in values.give(self, (), strict=True)])
+
+    def restore(self, save_path: str | None, options: CheckpointOptions | None = None) -> CheckpointStatus:
+        """Assign saved values to the variables, now or when they are created; all of them, or none.
+
+        With None, which `latest_checkpoint` is where nothing was saved yet, nothing happens.
+        """
+        require_options(options, CheckpointOptions, "restore()")
+        if save_path is None:
+            return NothingRestored()
+        values = SavedValues(read_arrays(_existing(save_path)))
         _ = self.save_counter  # created now, so that it gets its value now
         unmatched = map(joined, values.give(self, (), strict=True))
         return CheckpointStatus(values, [path for path in unmatched if path != _COUNTER])  # older files have no counter
 
-    read = restore
+
+def next_number(checkpoint: Checkpoint) -> int:
+    """Count a save; a number is used once, even if what is written under it fails."""
+    with _COUNTING:
+        return int(checkpoint.save_counter.assign_add(1).numpy())
+
+
+def _require_trackable(name: str, value: Any) -> None:
+    if not is_trackable(value):
+        raise ValueError(
+            f"Checkpoint() got {name}={value!r}; expected a variable, a tf.Module, a model or an optimizer of Keras, an object of "
+            f"flax.nnx, an iterator, or a nest of these. Derive the class of the object from tf.Module, so that its variables are "
+            f"found."
+        )
+    if has_arrays(value):
+        raise ValueError(
+            f"Checkpoint() got arrays in {name}, a {type(value).__name__}; expected variables, because arrays cannot be replaced "
+            f"when they are restored. Keep them in tf.VariableTree({name})."
+        )
 
 
 def _arrays(checkpoint: Checkpoint) -> Arrays:  # not a method, because users may use every private name for a variable
@@ -100,5 +189,15 @@ def _counter() -> Variable:
         return Variable(0, dtype="int64", trainable=False, name=_COUNTER)
 
 
+def _existing(path: str) -> Path:
+    """The file of a checkpoint; one that does not exist is told by whoever reads it."""
+    if os.path.isdir(path) and not _file(path).exists():
+        raise NotFoundError(
+            f"restore() got {path}, a folder; expected the name of a checkpoint, as save() has returned it. Pass "
+            f"tf.train.latest_checkpoint({str(path)!r})."
+        )
+    return _file(path)
+
+
 def _file(prefix: str) -> Path:
-    return Path(f"{prefix}.safetensors")
+    return Path(f"{prefix}{SUFFIX}")

@@ -1,6 +1,7 @@
 """Objects that hold variables under names, so that they can be saved and restored."""
 
 import contextvars
+import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -8,12 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from refdist._core.base.jax_facts import tracing
+from refdist._core.base.pytree_nodes import is_node, named_parts
+from refdist._core.input.position import Loop
+from refdist._core.saving.other_state import OtherState, states_in
 from refdist._core.variables.variable import Variable
 
 Place = tuple[Any, ...]  # the names that lead to a variable: strings, unless a dict has other keys
 
 # The attribute of a module that keeps values for later variables; not an identifier, so that it hides no attribute.
 WAITING = "values that wait"
+# The attribute of a checkpoint that keeps an object whose parts count as the checkpoint's own.
+ROOT = "the root"
 
 
 class Trackable:
@@ -40,7 +46,7 @@ class Module(Trackable):
     @property
     def variables(self) -> tuple[Variable, ...]:
         """All variables that can be reached from here: those of this module by attribute, then those of inner modules."""
-        found = {id(one): one for _, one in _walk(self, (), keras=False) if isinstance(one, Variable)}
+        found = {id(one): one for _, one in _walk(self, (), foreign=False) if isinstance(one, Variable)}
         return tuple(shard for variable in found.values() for shard in variable.shards)
 
     @property
@@ -55,6 +61,7 @@ class SavedValues:
     def __init__(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         self._arrays: dict[Place, np.ndarray[Any, Any]] = {split(path): array for path, array in arrays.items()}
         self._above = {place[:length] for place in self._arrays for length in range(len(place))}
+        self.given = 0  # how many have found their variables
 
     @property
     def paths(self) -> list[str]:
@@ -68,19 +75,19 @@ class SavedValues:
         several places takes the first value.
         """
         found = list(_walk(value, place, self._above))
-        variables: dict[int, tuple[Place, Variable]] = {}
+        variables: dict[Any, tuple[Place, Saved]] = {}
         for where, one in found:
-            first = variables.get(id(one))
+            first = variables.get(_identity(one))
             better = first is None or (first[0] not in self._arrays and where in self._arrays)
-            if isinstance(one, Variable) and better:
-                variables[id(one)] = where, one
+            if isinstance(one, SAVED) and better:
+                variables[_identity(one)] = where, one
         matched = {where: one for where, one in variables.values() if where in self._arrays}
         for where, one in matched.items():
             self._require_fitting(where, one)
         unmatched = [where for where, _ in variables.values() if where not in matched]
         for where in unmatched if strict else ():
             joined(where)
-        holders = [(_holder(one), Waiting(self, where)) for where, one in found if not isinstance(one, Variable)]
+        holders = [(_holder(one), Waiting(self, where)) for where, one in found if not isinstance(one, SAVED)]
         # Outside of replicas and programs, wherever the caller is: all copies get the value once, without a meeting of replicas.
         outside = contextvars.Context()
         if tracing():
@@ -90,30 +97,30 @@ class SavedValues:
             outside.run(self._assign, matched, holders)
         return unmatched
 
-    def _assign(self, matched: dict[Place, Variable], holders: "list[tuple[dict[str, Any], Waiting]]") -> None:
+    def _assign(self, matched: "dict[Place, Saved]", holders: "list[tuple[dict[str, Any], Waiting]]") -> None:
         arrays = {where: self._arrays[where] for where in matched}
-        copies = [copy for one in matched.values() for shard in one.shards for copy in shard.all_copies]
-        tensors = [copy.stored for copy in copies]
+        undone = [undo for one in matched.values() for undo in _undoing(one)]
         earlier = [holder.get(WAITING) for holder, _ in holders]
         try:
             for where, one in matched.items():
                 one.assign(self._arrays.pop(where))
             for holder, waiting in holders if self._arrays else ():
                 holder[WAITING] = waiting
+            self.given += len(matched)
         except BaseException:
-            for copy, tensor in zip(copies, tensors, strict=True):
-                copy.store(tensor)
+            for undo in undone:
+                undo()
             for (holder, _), before in zip(holders, earlier, strict=True):
                 holder.update({WAITING: before}) if before is not None else holder.pop(WAITING, None)
             self._arrays.update(arrays)
             raise
 
-    def _require_fitting(self, place: Place, variable: Variable) -> None:
-        array = self._arrays[place]
-        if (array.shape, array.dtype) != (tuple(variable.shape), variable.dtype):
+    def _require_fitting(self, place: Place, variable: "Saved") -> None:
+        array, known = self._arrays[place], _likeness(variable)
+        if known is not None and (array.dtype, array.shape) != known:
             raise ValueError(
-                f"The checkpoint has {joined(place)!r} as {array.dtype} of shape {array.shape}; expected {variable.dtype} of shape "
-                f"{tuple(variable.shape)}, as the variable has. Restore a checkpoint of the same model. Nothing was restored."
+                f"The checkpoint has {joined(place)!r} as {array.dtype} of shape {array.shape}; expected {known[0]} of shape "
+                f"{known[1]}, as the variable has. Restore a checkpoint of the same model. Nothing was restored."
             )
 
 
@@ -124,15 +131,35 @@ class Waiting(NamedTuple):
     place: Place
 
 
-def named_variables(root: Any) -> Iterator[tuple[str, Variable]]:
+Saved = Variable | OtherState
+SAVED = (Variable, OtherState)
+
+
+def named_variables(root: Any) -> "Iterator[tuple[str, Saved]]":
     """Find the variables below an object, each once, with paths such as `layer/kernel` or `layers/0/bias`."""
-    found = {id(one): (place, one) for place, one in reversed(list(_walk(root, ()))) if isinstance(one, Variable)}
+    found = {_identity(one): (place, one) for place, one in reversed(list(_walk(root, ()))) if isinstance(one, SAVED)}
     return ((joined(place), one) for place, one in reversed(found.values()))
 
 
 def is_trackable(value: Any) -> bool:
     """Say whether an object is of a kind in which variables can be found."""
-    return isinstance(value, (Variable, Trackable, Mapping, list, tuple)) or _of_keras(value) is not None
+    return (
+        isinstance(value, (Variable, Trackable, Mapping, list, tuple))
+        or is_node(value)
+        or states_in(value) is not None
+        or _of_keras(value) is not None
+    )
+
+
+def has_arrays(value: Any) -> bool:
+    """Say whether there are arrays in a nest that are in no variable, and so could not be replaced by saved ones."""
+    if isinstance(value, (Variable, Trackable)) or states_in(value) is not None:
+        return False
+    if isinstance(value, (Mapping, list, tuple)):
+        return any(has_arrays(child) for _, child in _children(value))
+    if is_node(value):
+        return any(has_arrays(part) for _, part in named_parts(value))
+    return hasattr(value, "__array__") and _of_keras(value) is None
 
 
 def joined(place: Place) -> str:
@@ -158,7 +185,9 @@ def split(path: str) -> Place:
     return tuple(name.replace("~1", "/").replace("~0", "~") for name in path.split("/"))
 
 
-def _walk(root: Any, place: Place, above: Collection[Place] = (), *, keras: bool = True) -> Iterator[tuple[Place, Any]]:
+def _walk(
+    root: Any, place: Place, above: Collection[Place] = (), *, foreign: bool = True
+) -> Iterator[tuple[Place, Any]]:
     """Find the variables at and below an object, and the objects that may get more; inner modules come last.
 
     An object that can be reached in several ways is searched once, and again if a saved value lies below its place.
@@ -173,6 +202,8 @@ def _walk(root: Any, place: Place, above: Collection[Place] = (), *, keras: bool
             place, value = outer.pop()
             yield place, value
             nest = [((*place, name), child) for name, child in reversed(list(_children(value)))]
+            if (root := vars(value).get(ROOT) if isinstance(value, Trackable) else None) is not None:
+                nest.append(((*place, "") if isinstance(root, (Variable, Loop)) else place, root))
             continue
         place, value = nest.pop()
         if isinstance(value, Variable):
@@ -183,22 +214,43 @@ def _walk(root: Any, place: Place, above: Collection[Place] = (), *, keras: bool
                 nest += [((*place, name), child) for name, child in reversed(list(_children(value)))]
             elif isinstance(value, Trackable):
                 inner.append((place, value))
-            elif keras and (of_keras := _of_keras(value)) is not None:
+            elif foreign and (states := states_in(value)) is not None:
+                yield from (((*place, *names), state) for names, state in states)
+            elif is_node(value):
+                nest += [((*place, name), child) for name, child in reversed(named_parts(value))]
+            elif foreign and (of_keras := _of_keras(value)) is not None:
                 known = of_keras.variable(value)
                 (inner if known is None else nest).append((place, value if known is None else known))
 
 
 def _children(value: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(value, Trackable):
-        return sorted((name, child) for name, child in vars(value).items() if not isinstance(child, Waiting))
+        return sorted((name, child) for name, child in vars(value).items() if name not in (WAITING, ROOT))
     if isinstance(value, (list, tuple)):
-        return ((str(index), child) for index, child in enumerate(value))
+        names = getattr(value, "_fields", None) or map(str, range(len(value)))  # those of a named tuple
+        return zip(names, value, strict=True)
     if not isinstance(value, Mapping):
         return _of_keras(value).children(value)
     try:
         return [(key, value[key]) for key in sorted(value)]
     except TypeError:  # keys of different types cannot be sorted
         return value.items()
+
+
+def _identity(value: Any) -> Any:
+    return value.identity if isinstance(value, OtherState) else id(value)
+
+
+def _likeness(value: Saved) -> Any:
+    return value.likeness if isinstance(value, OtherState) else (value.dtype, tuple(value.shape))
+
+
+def _undoing(value: Saved) -> list[Callable[[], None]]:
+    """Functions that bring the present value back."""
+    if isinstance(value, OtherState):
+        return [value.undo()]
+    copies = [copy for shard in value.shards for copy in shard.all_copies]
+    return [functools.partial(copy.store, copy.stored) for copy in copies]
 
 
 def _holder(value: Any) -> dict[str, Any]:

@@ -50,6 +50,7 @@ class WrittenProgram:
 class Compiler(Protocol):
     """Writes programs for the replicas of one strategy, and converts values to the form that these take."""
 
+    real: Backend  # the one of the strategy
     devices: tuple[Device, ...]  # one for each replica
     count: int  # of the replicas
     waits: bool  # whether a program must not start before the outputs of the previous one are ready
@@ -81,12 +82,6 @@ class Compiler(Protocol):
 
     def on_replica(self, number: int, value: Tensor, elsewhere: Tensor) -> Tensor:
         """One value on the replica with this number, and another one elsewhere."""
-        ...
-
-    def uniform(
-        self, entropy: Tensor, turn: int, shape: tuple[int, ...], low: Any, high: Any, dtype: Any, *, each: bool
-    ) -> Tensor:
-        """Random numbers, one set for each replica or one for all, derived from the entropy of the run."""
         ...
 
     # Writing.

@@ -39,8 +39,8 @@ class Draft(Protocol):
         """Make the program end with an error, and without having written anything, if a condition does not hold."""
         ...
 
-    def draw(self, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
-        """Random numbers, different in each run of the program and on each replica."""
+    def draw(self, seed: int | None, blocks: int) -> Any:
+        """Where random numbers are found: other ones in each run of the program and, without a seed, on each replica."""
         ...
 
     def create(self, make: Callable[..., Any], kwargs: dict[str, Any]) -> "Variable":

@@ -8,7 +8,7 @@ from typing import Any
 from refdist._core.base.jax_facts import asks_for_a_value, mentions_tracer, outlived_its_trace
 
 _REFDIST = str(pathlib.Path(__file__).parents[2])
-_LIBRARIES = ("jax", "numpy", "optree")
+_LIBRARIES = ("jax", "numpy", "optree", "flax")
 
 NO_VALUE = (
     "the value of a tensor was asked for, which is not known before the program runs. Use jnp.where or lax.cond in place of `if`, "
@@ -17,6 +17,10 @@ NO_VALUE = (
 LEAKED = (
     "it uses a tensor that another trace has left in a list, an attribute or the like, which has no value after that trace. "
     "Return the tensor from the function that makes it, or keep it in a tf.Variable"
+)
+SHARED = (
+    "it changes an object of flax that was made outside, whose state is no part of the program. Keep the state in a "
+    "tf.VariableTree and assign to that, or change the object outside of the function"
 )
 NOWHERE = "its tensors are not on a device before the program runs. Use tf.device_name(tensor), or ask outside of the function"
 
@@ -39,6 +43,8 @@ def advice_on(error: BaseException) -> str | None:
     """What to do if an error comes from tensors that have no value yet, or no longer have one; None for all other errors."""
     if outlived_its_trace(error):
         return LEAKED
+    if "different trace level" in str(error):  # as flax.nnx says it
+        return SHARED
     # Some operations of Python and numpy raise errors of their own, such as for a missing .numpy() or in formatting.
     named = isinstance(error, (AttributeError, TypeError)) and mentions_tracer(error)
     if named and getattr(error, "name", None) == "device":

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from refdist._core.base.dtypes import is_wide
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.input.dataset import Dataset, DatasetIterator
@@ -71,7 +72,7 @@ class ArgumentKinds:
             self.text.append(place)
             return
         places.append(place)
-        self.wide = self.wide or (kind in "iuf" and dtype.itemsize == 8) or (kind == "c" and dtype.itemsize == 16)
+        self.wide = self.wide or is_wide(dtype)
 
 
 def quick_key(args: Sequence[Any]) -> tuple[Any, ...] | None:

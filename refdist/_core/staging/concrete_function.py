@@ -94,7 +94,7 @@ class ConcreteFunction:
             )
         pairs = zip(specs, leaves, strict=True)
         found = [fitting_leaf(self.name, place, *pair) if isinstance(pair[0], _SPECS) else pair[1] for pair in pairs]
-        return nest.pack_sequence_as(given, found) if isinstance(given, nest.CONTAINERS) else found[0]
+        return nest.pack_sequence_as(given, found) if nest.is_container(given) else found[0]
 
     def __repr__(self) -> str:
         return f"<ConcreteFunction {self.name}{self.structured_input_signature}>"

@@ -7,8 +7,6 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import optree
-
 from refdist._core.base import nest
 from refdist._core.base.callables import require_callable
 from refdist._core.base.errors import OutOfRangeError
@@ -34,7 +32,6 @@ from refdist._core.strategies.arguments import require_arguments
 from refdist._core.strategies.strategy import StrategyBase
 
 _MOST_CLOSURES = 4
-_NESTS = (*nest.CONTAINERS, IndexedSlices)
 _OWN_FUNCTIONS: Any = object()  # the answer of a meeting to which replicas have brought different functions
 _ACCEPTED = frozenset(
     {
@@ -285,8 +282,8 @@ class Function:
             if program is not None:
                 return args, program
         given: Any = (args, kwargs)
-        if kwargs or any(isinstance(arg, _NESTS) for arg in args):
-            leaves, shape = optree.tree_flatten(given, none_is_leaf=True, namespace=ARGUMENTS)
+        if kwargs or any(isinstance(arg, IndexedSlices) or nest.is_container(arg) for arg in args):
+            leaves, shape = nest.taken_apart(given, namespace=ARGUMENTS)
         else:
             leaves, shape = list(args), None
         kinds = ArgumentKinds(leaves)

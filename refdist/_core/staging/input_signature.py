@@ -39,7 +39,7 @@ def conforming(
 
 
 def _fitting(name: str, place: int, spec: Any, arg: Any) -> Any:
-    if not isinstance(spec, nest.CONTAINERS):
+    if not nest.is_container(spec):
         return fitting_leaf(name, place, spec, arg)
     specs = nest.flatten(spec)
     leaves = nest.flatten(arg)

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import optree
 
-from refdist._core.base.entropy import fresh
+from refdist._core.base import nest
+from refdist._core.base.entropy import ProgramEntropy
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
 from refdist._core.replicas.values import WRITING, PerReplica, Storage
 from refdist._core.seam.compiler import Compiler, Keep, Spec, WrittenProgram
@@ -49,10 +49,11 @@ class Program:
         self._compiler, self._compiled = compiler, compiler.compile(written)
         self._charge = compiler.charge(written)
         self._takes, self._reads, self._draws = interface.takes, interface.reads, interface.draws
+        self._entropy = ProgramEntropy()
         self._writes, self._required, self._compared = interface.writes, interface.required, interface.compared
         self._first_required = interface.first_written + len(interface.writes)
         self._written = slice(interface.first_written, self._first_required)
-        self._leaves, self._shape = optree.tree_flatten(interface.result, none_is_leaf=True)
+        self._leaves, self._shape = nest.taken_apart(interface.result)
         self._bare = self._shape.is_leaf()
         self._has_slices = has_slices(interface.result)
         self._wide = compiler.exact and interface.wide
@@ -81,7 +82,7 @@ class Program:
             if self._bare:
                 return outputs, self._result(self._leaves[0], outputs, leaves)
             results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
-            result = optree.tree_unflatten(self._shape, results)
+            result = nest.put_together(self._shape, results)
             return outputs, closed_slices(result) if self._has_slices else result
         finally:
             if self._compiler.waits:
@@ -125,7 +126,7 @@ class Program:
     def outline(self) -> Any:
         """The result, with a spec in the place of each tensor."""
         specs = [_spec(leaf, self._compiler.count) if type(leaf) is Output else leaf for leaf in self._leaves]
-        result: Any = optree.tree_unflatten(self._shape, specs)
+        result = nest.put_together(self._shape, specs)
         return closed_slices(result) if self._has_slices else result
 
     def text(self, leaves: Sequence[Any], stage: str) -> str:
@@ -138,7 +139,7 @@ class Program:
         values = [leaves[p].compiled_for(compiler) if each else compiler.lift(leaves[p]) for p, each in self._takes]
         # Usually a variable still has what the last run of a program has left; calling a method for it costs more than a look.
         values += [held[2] if (held := s.held)[1] is compiler else s.compiled_for(compiler) for s in self._reads]
-        return [*values, fresh()] if self._draws else values
+        return [*values, self._entropy()] if self._draws else values
 
     def _result(self, leaf: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if type(leaf) is Output:

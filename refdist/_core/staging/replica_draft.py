@@ -4,7 +4,10 @@ import contextlib
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from refdist._core.base.dtypes import is_wide
+from refdist._core.base.entropy import program_stream
 from refdist._core.base.jax_facts import is_tracer
+from refdist._core.base.philox import Stream
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.lockstep import Meeting
 from refdist._core.seam.compiler import Compiler
@@ -120,7 +123,7 @@ class ReplicaDraft:
         return value
 
     def require_wide(self, dtype: Any) -> None:
-        if dtype.itemsize == 8 and dtype.kind in "iuf" and self.compiler.exact and not self.wide:
+        if is_wide(dtype) and self.compiler.exact and not self.wide:
             raise NeedsWide
 
     def _unknown(self, home: Variable) -> Any:
@@ -180,15 +183,15 @@ class ReplicaDraft:
             self.turns += 1
             self.values[Requirement(error, text, self.runs, self.turns)] = flag
 
-    def draw(self, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
-        self.require_wide(dtype)
+    def draw(self, seed: int | None, blocks: int) -> Stream:
         if self._in_transformation() and self.compiler.may_repeat():
             raise RuntimeError(
                 "Random numbers were drawn inside jit, scan or cond of JAX; expected a call in the function itself, because there "
                 "each turn would get the same ones. Draw them before, or use jax.random with a key of your own."
             )
         self.turns += 1
-        return self.compiler.uniform(self.entropy, self.turns, shape, low, high, dtype, each=self._in_replica())
+        replica = self.compiler.replica_number() if self._in_replica() else 0
+        return program_stream(self.entropy, seed, self.turns, replica, blocks)
 
     def _in_transformation(self) -> bool:
         """Say whether the code is in a transformation of JAX that was begun in this draft."""

@@ -117,6 +117,7 @@ class ReplicaPrograms:
             met = {number: log[turn] for number, log in enumerate(logs) if turn < len(log)}
             require_same(met, self._count, lambda r: f"replica {r} of {self._count}, on {devices[r].short}", "replica")
             self._require_same_numbers(met)
+            self._require_same_origins(met)
             _require_even_slices([meeting.payload for meeting in met.values()])
             require_meant(
                 [meeting.details for meeting in met.values()],
@@ -134,6 +135,13 @@ class ReplicaPrograms:
                 f"The replicas gave different Python values to merge_call in a function: {plain[0]} and "
                 f"{next(one for one in plain if one != plain[0])}; expected tensors where they differ. Pass tf.constant(...)."
             )
+
+    def _require_same_origins(self, met: dict[int, Meeting]) -> None:
+        """End a draft in which only some replicas give to merge_call what all have got: a replica's part knows no others."""
+        if met[0].kind == "merge_call":
+            leaves = [nest.flatten(opened_slices(meeting.payload[1:])) for meeting in met.values()]
+            if len({tuple(map(self._draft.one_for_all, each)) for each in leaves}) > 1:
+                raise UnevenReplicas
 
 
 def _kinds_differ(results: Sequence[Any]) -> BaseException:

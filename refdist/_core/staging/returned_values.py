@@ -3,12 +3,11 @@
 from typing import Any
 
 from refdist._core.base import nest
-from refdist._core.base.convert import to_array
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.devices.tensor import Tensor
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues
-from refdist._core.variables.tensors import current_value
+from refdist._core.variables.tensors import current_value, new_tensor
 from refdist._core.variables.variable import Variable
 
 _NUMBERS = (bool, int, float, complex)
@@ -25,7 +24,7 @@ def leaf_from_draft(leaf: Any) -> Any:
     leaf = current_value(leaf)
     if isinstance(leaf, _TEXT) or not (isinstance(leaf, (*_NUMBERS, Tensor)) or _foreign_array(leaf)):
         return leaf
-    return context.backend().put(to_array(leaf), None)
+    return new_tensor(context.backend(), leaf)
 
 
 def returned_from_python(result: Any) -> Any:
@@ -38,7 +37,7 @@ def _leaf_from_python(leaf: Any) -> Any:
         plain = any(isinstance(value, (*_NUMBERS, *_TEXT)) for value in leaf.values)
         return type(leaf)([_leaf_from_python(value) for value in leaf.values]) if plain else leaf
     leaf = current_value(leaf)
-    return context.backend().put(to_array(leaf), None) if isinstance(leaf, (*_NUMBERS, *_TEXT)) else leaf
+    return new_tensor(context.backend(), leaf) if isinstance(leaf, (*_NUMBERS, *_TEXT)) else leaf
 
 
 def _foreign_array(leaf: Any) -> bool:

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
-from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.replicas.context import ReplicaContext, crossed
 from refdist._core.replicas.lockstep import Meeting
 from refdist._core.replicas.values import DistributedValues
-from refdist._core.staging.replica_draft import ReplicaDraft
-from refdist._core.staging.stand_ins import opened_slices
+from refdist._core.staging.replica_draft import ReplicaDraft, UnevenReplicas
+from refdist._core.staging.stand_ins import closed_slices, opened_slices
 from refdist._core.variables.variable import Variable
 
 if TYPE_CHECKING:
@@ -41,10 +40,18 @@ class StagedContext(ReplicaContext):
         function, args, kwargs = payloads[0]
 
         def seen(leaf: Any) -> Any:
-            own = isinstance(leaf, (self._draft.backend.tensor_type, IndexedSlices))
+            own = isinstance(leaf, self._draft.backend.tensor_type) and self._draft.one_for_all(leaf) is None
             return self._draft.per_replica(leaf) if own else leaf
 
-        result = function(strategy, *nest.map_structure(seen, list(args)), **nest.map_structure(seen, kwargs))
+        given = opened_slices((list(args), kwargs))
+        positional, named = closed_slices(nest.map_structure(seen, given))
+        try:
+            result = function(strategy, *positional, **named)
+        except Exception as error:
+            shared = any(self._draft.one_for_all(leaf) for leaf in nest.flatten(given))
+            if shared and not self._draft.once and self._draft.count > 1:
+                raise UnevenReplicas from error  # others may have values of their own here, which only Python sees together
+            raise
         for place, leaf in enumerate(nest.flatten(opened_slices(result))):
             if isinstance(leaf, self._draft.backend.tensor_type):
                 self._draft.remember_one_for_all(leaf, place)

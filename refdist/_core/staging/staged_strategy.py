@@ -20,6 +20,7 @@ from refdist._core.staging.stand_ins import (
     SymbolicMirrored,
     SymbolicPerReplica,
     closed_slices,
+    is_text,
     of_all_replicas,
 )
 from refdist._core.strategies.cross_device_ops import divided, require_joinable, require_numbers
@@ -48,6 +49,9 @@ class StagedExtended(StrategyExtended):
         )
         self._real, self.draft, self._count = real, draft, count
         self.real_devices = plan.devices
+        self._from_outside: dict[
+            int, tuple[Any, Any]
+        ] = {}  # tensors that are not of this program, with what they are in it
 
     def run(self, strategy: "StrategyBase", fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         draft = self.draft
@@ -94,8 +98,14 @@ class StagedExtended(StrategyExtended):
         if isinstance(leaf, IndexedSlices):
             return OpenSlices.of(leaf, lambda part: self.tensor(part, None))
         leaf = leaf if isinstance(leaf, Variable) else current_value(leaf)  # that of a variable of Keras
-        foreign = hasattr(leaf, "__array__") and not isinstance(leaf, (self.backend.tensor_type, Variable))
-        return self.backend.put(leaf, None) if foreign else leaf
+        if not hasattr(leaf, "__array__") or isinstance(leaf, (self.backend.tensor_type, Variable)):
+            return leaf
+        if not isinstance(leaf, self._real.backend.tensor_type):
+            return self.backend.put(leaf, None)
+        # A tensor from outside that all replicas return is one tensor, as it is outside of functions.
+        if id(leaf) not in self._from_outside:
+            self._from_outside[id(leaf)] = leaf, self.backend.put(leaf, None)
+        return self._from_outside[id(leaf)][1]
 
     def _localised(self, leaf: Any, once: bool) -> Any:
         """What stands for each replica's component of a value."""
@@ -135,6 +145,8 @@ class StagedExtended(StrategyExtended):
 
     def _seen_outside(self, leaf: Any) -> Any:
         """What a replica has, as code outside of the replicas sees it."""
+        if is_text(leaf) and self._count > 1:
+            return PerReplica([leaf] * self._count)
         tensor = isinstance(leaf, (self.backend.tensor_type, IndexedSlices)) and self._count > 1
         return SymbolicPerReplica(self.draft, leaf) if tensor else leaf
 
@@ -184,11 +196,12 @@ class StagedExtended(StrategyExtended):
         return [answer.values[0] if isinstance(answer, DistributedValues) else answer for answer in answers]
 
     def _combined(self, op: ReduceOp, tensor: Any, options: Any = None) -> Any:
-        from_user = self.plan.collectives.custom()
-        if not from_user or self._count == 1:
+        if not self.plan.collectives.custom() or self._count == 1:
+            require_numbers(tensor.values.dtype if isinstance(tensor, IndexedSlices) else tensor.dtype)
+            if self._count == 1:
+                return tensor  # its own sum, and its own mean
             if isinstance(tensor, IndexedSlices):
                 return self._joined_slices(op, tensor)
-            require_numbers(tensor.dtype)
             if op is ReduceOp.MEAN and tensor.dtype.kind in "iu":
                 self.draft.require_wide(mean_dtype(tensor.dtype))
             return self.draft.compiler.combine(op, tensor)
@@ -198,7 +211,7 @@ class StagedExtended(StrategyExtended):
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
         (payload,) = payloads
-        if isinstance(payload, nest.CONTAINERS) and self.plan.collectives.custom() and self._count > 1:
+        if nest.is_container(payload) and self.plan.collectives.custom() and self._count > 1:
             combined = self._combined_by_user(op, nest.flatten(payload), options)
             return [nest.pack_sequence_as(payload, combined)]
 
@@ -223,7 +236,6 @@ class StagedExtended(StrategyExtended):
     def _joined_slices(self, op: ReduceOp, slices: IndexedSlices) -> IndexedSlices:
         """The slices of all replicas; the tensor that they are parts of has a shape that all say alike."""
         values = slices.values
-        require_numbers(values.dtype)
         if op is ReduceOp.MEAN:
             self.draft.require_wide(mean_dtype(values.dtype))
             values = divided(values, self._count)

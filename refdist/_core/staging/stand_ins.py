@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import optree
+import numpy as np
 
 from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
@@ -92,16 +92,17 @@ def closed_slices(structure: Any) -> Any:
     def closed(leaf: Any) -> Any:
         return leaf.closed() if isinstance(leaf, OpenSlices) else leaf
 
-    whole: Any = optree.tree_map(
-        closed, structure, is_leaf=lambda node: isinstance(node, OpenSlices), none_is_leaf=True
-    )
-    return whole
+    leaves, shape = nest.taken_apart(structure, _is_open)
+    return nest.put_together(shape, list(map(closed, leaves)))
 
 
 def has_slices(structure: Any) -> bool:
     """Say whether there are open slices in a nest."""
-    leaves = optree.tree_leaves(structure, is_leaf=lambda node: isinstance(node, OpenSlices), none_is_leaf=True)
-    return any(isinstance(leaf, OpenSlices) for leaf in leaves)
+    return any(map(_is_open, nest.taken_apart(structure, _is_open)[0]))
+
+
+def _is_open(node: Any) -> bool:
+    return isinstance(node, OpenSlices)
 
 
 def opened_slices(structure: Any) -> Any:
@@ -170,6 +171,12 @@ def spec_of(leaf: Any) -> Spec:
         return tuple(leaf.shape), leaf.dtype
     assert leaf.spec is not None
     return leaf.spec
+
+
+def is_text(leaf: Any) -> bool:
+    """Say whether a leaf is text that was made while the program is written: an array, because no program has tensors of it."""
+    array: Any = leaf
+    return isinstance(leaf, np.ndarray) and array.dtype.kind in "OSU"
 
 
 def passed_through(place: int, leaf: Any) -> PassedThrough:

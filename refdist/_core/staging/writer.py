@@ -4,8 +4,6 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import optree
-
 from refdist._core.base import nest
 from refdist._core.base.entropy import ENTROPY
 from refdist._core.base.jax_facts import show_hidden_frames
@@ -18,7 +16,14 @@ from refdist._core.staging.program import Interface, Output, Program
 from refdist._core.staging.replica_draft import Comparison, Key, ReplicaDraft, Requirement
 from refdist._core.staging.returned_values import leaf_from_draft, returned_from_draft
 from refdist._core.staging.staged_strategy import StagedExtended
-from refdist._core.staging.stand_ins import OpenSlices, PassedThrough, SymbolicPerReplica, passed_through, spec_of
+from refdist._core.staging.stand_ins import (
+    OpenSlices,
+    PassedThrough,
+    SymbolicPerReplica,
+    is_text,
+    passed_through,
+    spec_of,
+)
 from refdist._core.strategies.arguments import require_count
 from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.variables.variable import LIVE, Variable
@@ -36,7 +41,7 @@ class Call:
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Other leaves, in the structure of the arguments."""
-        nested: Any = (tuple(leaves), {}) if self.shape is None else optree.tree_unflatten(self.shape, leaves)
+        nested: Any = (tuple(leaves), {}) if self.shape is None else nest.put_together(self.shape, leaves)
         return nested
 
 
@@ -186,6 +191,9 @@ class _Outputs:
     def _leaf(self, leaf: Any) -> Any:
         if isinstance(leaf, DistributedValues) and not isinstance(leaf, Variable):
             return self._distributed(leaf)
+        if is_text(leaf):
+            compiler = self._draft.compiler
+            return compiler.real.put(leaf, compiler.devices[0] if compiler.count == 1 else None)
         return self._added(leaf, own=False) if isinstance(leaf, self._draft.backend.tensor_type) else leaf
 
     def _distributed(self, value: DistributedValues) -> Any:
@@ -194,9 +202,13 @@ class _Outputs:
         if self._draft.count == 1:
             (alone,) = value.values
             found = self._leaf(leaf_from_draft(alone))
-            return dataclasses.replace(found, alone=True) if isinstance(found, Output) else value
-        if not isinstance(value, SymbolicPerReplica) and all(_no_number(one) for one in value.values):
-            return value
+            return dataclasses.replace(found, alone=True) if isinstance(found, Output) else PerReplica([found])
+        if not isinstance(value, SymbolicPerReplica):
+            if all(_no_number(one) for one in value.values):
+                return value
+            if all(is_text(one) for one in value.values):
+                places = zip(value.values, self._draft.compiler.devices, strict=True)
+                return PerReplica([self._draft.compiler.real.put(one, device) for one, device in places])
         extended = self._draft.extended(self._draft.strategy)
         own = value.own if isinstance(value, SymbolicPerReplica) else extended.own_of(value)
         return self._added(extended.tensor(own, None), own=True)

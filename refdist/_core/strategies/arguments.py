@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import optree
 
 from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
@@ -32,8 +31,8 @@ class Arguments:
         self._given: Any = (tuple(args), dict(kwargs or {}))
         self._leaves, self._shape = list(args), None
         # Most arguments are not nests, and need not be taken apart and rebuilt.
-        if kwargs or any([isinstance(arg, nest.CONTAINERS) for arg in args]):
-            self._leaves, self._shape = optree.tree_flatten(self._given, none_is_leaf=True)
+        if kwargs or any([nest.is_container(arg) for arg in args]):
+            self._leaves, self._shape = nest.taken_apart(self._given)
         plan = extended.plan
         count, distributed = len(plan.devices), False
         for leaf in self._leaves:
@@ -41,7 +40,11 @@ class Arguments:
                 distributed = True
                 if leaf.count != count:
                     require_count(leaf, count)
-            elif not isinstance(leaf, (plan.backend.tensor_type, *_USUAL)) and not hasattr(leaf, "__array__"):
+            elif (
+                not isinstance(leaf, (plan.backend.tensor_type, *_USUAL))
+                and not hasattr(leaf, "__array__")
+                and type(self._shape) is not nest.OpenedShape  # a module has functions among its parts
+            ):
                 _warn(leaf)
         # One for each replica. If there is nothing to take apart or to move, every replica gets the very objects that were given.
         self._rows: Any = None
@@ -54,8 +57,7 @@ class Arguments:
             return self._given
         if self._shape is None:
             return self._rows[index], _NO_KEYWORDS
-        rebuilt: Any = optree.tree_unflatten(self._shape, self._rows[index])
-        return rebuilt
+        return nest.put_together(self._shape, self._rows[index])
 
     def _column(self, leaf: Any) -> Sequence[Any]:
         """What each replica gets for one leaf."""

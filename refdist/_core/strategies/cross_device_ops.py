@@ -29,6 +29,8 @@ class CrossDeviceOps:
         op = reduce_op if type(reduce_op) is ReduceOp else ReduceOp.of(reduce_op)
         if not isinstance(per_replica_value, DistributedValues) or per_replica_value.is_variable:
             per_replica_value = _tensors_of(per_replica_value)
+        if len(per_replica_value.values) == 1 and _is_there(per_replica_value, destinations):
+            return _alone(per_replica_value)
         return self.reduce_implementation(op, per_replica_value, destinations, options)
 
     def batch_reduce(self, reduce_op: ReduceOp | str, value_destination_pairs: Pairs, options: Any = None) -> list[Any]:
@@ -38,6 +40,8 @@ class CrossDeviceOps:
             (value if isinstance(value, DistributedValues) and not value.is_variable else _tensors_of(value), to)
             for value, to in value_destination_pairs
         ]
+        if pairs and all(len(value.values) == 1 and _is_there(value, to) for value, to in pairs):
+            return [_alone(value) for value, _ in pairs]
         return list(self.batch_reduce_implementation(op, pairs, options))
 
     def broadcast(self, tensor: Any, destinations: Any) -> Any:
@@ -158,6 +162,18 @@ def devices_of(destinations: Any, replica: int = 0) -> tuple[Device, ...]:
         f"The destination is {destinations!r}; expected a device name, a tensor, a variable or a per-replica value. "
         f"Pass the value itself to leave the result where it is."
     )
+
+
+def _is_there(value: DistributedValues, destinations: Any) -> bool:
+    """Say whether a value lies where it should go."""
+    return devices_of(destinations) == devices_of(value)
+
+
+def _alone(value: DistributedValues) -> Any:
+    """The only component of a value: it is its own sum and its own mean, so nothing is computed, and integers stay integers."""
+    (tensor,) = value.values
+    require_numbers(tensor.values.dtype if isinstance(tensor, IndexedSlices) else tensor.dtype)
+    return tensor
 
 
 def _spread(tensors: Sequence[Any]) -> Any:

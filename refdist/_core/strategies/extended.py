@@ -11,6 +11,7 @@ from refdist._core.base import nest
 from refdist._core.base.callables import NOT_RUN_WHEN_CALLED, require_callable
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.jax_facts import loaded
 from refdist._core.base.where import HERE, entered, where_of
 from refdist._core.clusters.workers import exchange, require_own_worker
 from refdist._core.devices.device import Device
@@ -21,6 +22,7 @@ from refdist._core.replicas.lockstep import play
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, regroup
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.strategies import arguments
+from refdist._core.strategies.captured_state import watched
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.verbs import StrategyExtended, components_of
 from refdist._core.variables.creation import create_variable
@@ -56,7 +58,7 @@ class EagerExtended(StrategyExtended):
         """Do the work of `call_for_each_replica`, in the scope of a strategy."""
         if type(fn) is not FunctionType or fn.__code__.co_flags & NOT_RUN_WHEN_CALLED:
             require_callable(fn)
-        if "jax" in sys.modules:
+        if loaded():
             context.require_no_trace("run()")
         plan = self.plan
         backend, devices, count = plan.backend, plan.devices, len(plan.devices)
@@ -85,13 +87,20 @@ class EagerExtended(StrategyExtended):
         ambient = backend.on(devices[0]) is not NOWHERE
         # It is restored once more at the end, because a Ctrl-C can keep a replica from leaving what it has entered.
         around = backend.on(None) if ambient else NOWHERE
+        watch = watched(fn, args, kwargs) if "flax.nnx" in sys.modules else None
+        scope = self._resumed if ambient else None
         with step, around, fewer_collections(count) if count >= MANY else NOWHERE:
-            results = play(
-                count,
-                body,
-                name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
-                scope=self._resumed if ambient else None,
-            )
+            try:
+                results = play(
+                    count,
+                    body,
+                    name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
+                    scope=scope if watch is None else watch.scope(scope),
+                )
+            except Exception as error:
+                if watch is not None:
+                    watch.explain(error)
+                raise
         return regroup(results)
 
     @context.contained
@@ -126,7 +135,7 @@ class EagerExtended(StrategyExtended):
         mine = len(payloads)
         if self.plan.workers > 1:
             payloads = self.from_all_workers(f"all_reduce({op.name})", payloads)
-        if not isinstance(payloads[0], nest.CONTAINERS):
+        if not nest.is_container(payloads[0]):
             return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
         flat = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
         pairs = [(PerReplica(column), self.plan.devices) for column in flat]
@@ -158,7 +167,7 @@ class EagerExtended(StrategyExtended):
         self, strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]
     ) -> Any:
         """Combine what the replicas bring to a write into one value."""
-        return aggregated(strategy, variable, verb, self.from_all_workers(verb, payloads))
+        return aggregated(strategy, variable, verb, self.from_all_workers(verb, payloads), payloads[0])
 
     @context.contained
     def create_variable(self, following: Callable[..., Any], **kwargs: Any) -> Any:

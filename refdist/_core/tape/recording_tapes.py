@@ -9,7 +9,8 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.where import entered
 from refdist._core.devices.tensor import Tensor, dtype_name
-from refdist._core.replicas.values import DistributedValues
+from refdist._core.replicas.values import Mirrored
+from refdist._core.variables.tensors import current_value
 from refdist._core.variables.variable import Variable
 
 if TYPE_CHECKING:
@@ -67,19 +68,29 @@ class RecordingTapes:
         return value if twin is None else twin
 
     def carried_out(self, function: Callable[[Any], Any], value: Any, backward: Callable[[Any], Any]) -> Any:
-        given = nest.map_structure(self.tensor, value)
+        given = nest.map_structure(self._given, value)
         leaves = nest.flatten(given)
         with entered(tapes=None):
             result = function(given)
-        if any(isinstance(leaf, (IndexedSlices, DistributedValues)) or not is_jax(leaf) for leaf in leaves):
+        if any(isinstance(leaf, IndexedSlices) for leaf in leaves):
             return result  # in TensorFlow, too, no gradient goes through slices
         if not any(tape.recorded.knows(leaf) for tape in self.tapes for leaf in leaves):
             return result
-        as_array, fresh = recording().as_array, recording().fresh
-        outputs = nest.map_structure(lambda leaf: fresh(leaf) if is_jax(leaf) else as_array(leaf), result)
+        outputs = nest.map_structure(_fresh, result)
 
         def gradients(incoming: Sequence[Any]) -> Sequence[Any]:
             return nest.flatten(backward(nest.pack_sequence_as(result, incoming)))
 
         self.note(leaves, nest.flatten(outputs), None, gradients)
         return outputs
+
+    def _given(self, leaf: Any) -> Any:
+        return self.tensor(leaf.nearest() if isinstance(leaf, Mirrored) else current_value(leaf))
+
+
+def _fresh(leaf: Any) -> Any:
+    """A result as an array that no tape knows yet; what JAX has no numbers for stays itself."""
+    if is_jax(leaf):
+        return recording().fresh(leaf)
+    array = recording().as_array(leaf)
+    return leaf if array is None else array

@@ -1,5 +1,6 @@
 """A tensor of numpy numbers that a tape watches: while one records, JAX computes with it, and the tape sees that."""
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -76,5 +77,7 @@ for _name in _NAMES:
 def watched(tensor: Tensor) -> Tensor:
     """Make a tensor one whose operations are recorded; it stays the same object, which the user holds."""
     if type(tensor) is Tensor:
+        operations: Any = importlib.import_module("refdist._core.compilers.recorded_operations")
+        operations.take_as_arrays(WatchedTensor, WatchedTensor.__jax_array__)
         tensor.__class__ = WatchedTensor
     return tensor

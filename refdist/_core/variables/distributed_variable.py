@@ -13,7 +13,7 @@ from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
 from refdist._core.replicas.context import ReplicaContext, contained, crossed, has_strategy
 from refdist._core.replicas.values import WRITING, DistributedValues, PerReplica, Storage, select
-from refdist._core.seam.backend import NOWHERE
+from refdist._core.seam.capabilities import in_unison
 from refdist._core.variables.placement import Placement
 from refdist._core.variables.tensors import current_value
 from refdist._core.variables.variable import Operation, Variable, replace
@@ -193,7 +193,7 @@ class OnWrite:
             # Values are combined for all copies at once; what the first replica alone brings is copied to the others.
             alone = payloads[0] if variable.aggregation is VariableAggregation.ONLY_FIRST_REPLICA else None
             extended = strategy.extended
-            with _in_unison(variable, alone):
+            with in_unison(extended.plan, variable.storage.homes, alone):
                 value = extended.aggregate(strategy, variable, verb, payloads)
                 values = OnWrite.write_all(variable, verb, operation, value)
             # Each replica continues with the value on its own device.
@@ -203,14 +203,14 @@ class OnWrite:
 
     @staticmethod
     def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
-        _ = variable.strategy.extended  # first, so that a draft knows which strategy it is about
+        plan = variable.strategy.extended.plan  # first, so that a draft knows which strategy it is about
         if isinstance(value, DistributedValues):
             copies = variable.copies if len(variable.copies) > 1 else variable.copies * value.count
             require_equal(variable, verb, [copy.operand(verb, select(value, i)) for i, copy in enumerate(copies)])
             given, value = None, select(value, 0)
         else:
             given = current_value(value)
-        with _in_unison(variable, given):
+        with in_unison(plan, variable.storage.homes, given):
             OnWrite.write_all(variable, verb, operation, value)
 
     @staticmethod
@@ -294,12 +294,6 @@ def _read_together(variable: DistributedVariable, op: ReduceOp) -> Any:
         return variable.strategy.extended.reduce(op, PerReplica([copy.stored for copy in variable.copies]))
 
 
-def _in_unison(variable: DistributedVariable, given: Any) -> Any:
-    """Make the devices of all copies do what the first does; without a clock, it does not matter which one computes."""
-    timed = variable.strategy.extended.plan.timed
-    return NOWHERE if timed is None else timed.in_unison(variable.storage.homes, given)
-
-
 def _shares(variable: DistributedVariable, operands: Sequence[Any], count: int) -> list[Any]:
     """Divide a sum among the copies; integers are rounded towards zero, as in TensorFlow."""
     kind = operands[0].dtype.kind
@@ -313,14 +307,13 @@ def _shares(variable: DistributedVariable, operands: Sequence[Any], count: int) 
     return [operand / count for operand in operands]
 
 
-def aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]) -> Any:
-    """Combine what all replicas bring to a write into one value."""
+def aggregated(
+    strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any], own: Any
+) -> Any:
+    """Combine what all replicas bring to a write into one value; one of this worker's own stands for equal ones."""
     aggregation, first = variable.aggregation, payloads[0]
     if aggregation is VariableAggregation.ONLY_FIRST_REPLICA or len(payloads) == 1:
-        extended = strategy.extended
-        # The value of the first worker, which the others copy to a device of their own.
-        elsewhere = extended.plan.workers > 1 and isinstance(first, extended.backend.tensor_type)
-        return extended.backend.copy(first, variable.storage.homes[0]) if elsewhere else first
+        return first if first is own else _brought_here(variable, first)
     if isinstance(first, IndexedSlices) and aggregation is not VariableAggregation.NONE:
         require_combinable(variable, verb)
         return IndexedSlices.joined(payloads, len(payloads) if aggregation is VariableAggregation.MEAN else 1)
@@ -332,9 +325,19 @@ def aggregated(strategy: "StrategyBase", variable: DistributedVariable, verb: st
         tensors = [variable.copies[0].operand(verb, one) if isinstance(one, NUMBERS) else one for one in payloads]
     if aggregation is VariableAggregation.NONE:
         require_equal(variable, verb, tensors)
-        return tensors[0]
+        return own
     home = variable.storage.homes[0]
     return strategy.extended.plan.collectives.reduce(REDUCTIONS[aggregation], PerReplica(tensors), home)
+
+
+def _brought_here(variable: DistributedVariable, value: Any) -> Any:
+    """What another worker has brought, on a device of this one."""
+    backend, home = variable.strategy.extended.backend, variable.storage.homes[0]
+
+    def copied(part: Any) -> Any:
+        return backend.copy(part, home) if isinstance(part, backend.tensor_type) else part
+
+    return value.mapped(copied) if isinstance(value, IndexedSlices) else copied(value)
 
 
 def require_combinable(variable: DistributedVariable, verb: str) -> None:
@@ -369,8 +372,7 @@ def require_equal(variable: DistributedVariable, verb: str, operands: Sequence[A
     for index, operand in enumerate(operands):
         if operand is first:
             continue
-        equal = first == operand if isinstance(first, IndexedSlices) else _bits(first) == _bits(operand)
-        if not equal:
+        if _bits(first) != _bits(operand):
             raise ValueError(
                 f"{verb}() of {variable.name!r} got different values from replica 0 and replica {index}, with aggregation "
                 f"{variable.aggregation.name}; expected equal ones, because its copies must stay equal. Combine them first with "
@@ -392,5 +394,7 @@ def require_one_value(variable: Variable, argument: Any) -> None:
 
 
 def _bits(tensor: Any) -> Any:
+    if isinstance(tensor, IndexedSlices):
+        return _bits(tensor.values), _bits(tensor.indices)
     array = np.asarray(tensor)
     return array.shape, array.tolist() if array.dtype.kind == "O" else array.tobytes()

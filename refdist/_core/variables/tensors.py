@@ -41,6 +41,11 @@ def as_tensor(backend: Backend, value: Any, device: Device | None, dtype: Any = 
         value = _whole(backend, value, dtype)
     if isinstance(value, backend.tensor_type):
         return value if device is None or backend.device_of(value) == device else backend.copy(value, device)
+    return new_tensor(backend, value, device, dtype)
+
+
+def new_tensor(backend: Backend, value: Any, device: Device | None = None, dtype: Any = None) -> Any:
+    """Make a tensor from the numbers or texts of a value, also where it is a tensor already: of another backend or dtype."""
     return backend.put(convert.to_array(value, dtype), device)
 
 

@@ -2,26 +2,25 @@
 
 import contextvars
 import operator
-import sys
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
-from refdist._core.base.convert import to_array
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
-from refdist._core.base.jax_facts import staging
+from refdist._core.base.jax_facts import loaded, staging
 from refdist._core.base.operators import add_operators
+from refdist._core.base.pytree_nodes import is_node
 from refdist._core.base.where import HERE, where_of
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import dtype_name, numpy_text
 from refdist._core.replicas import context
 from refdist._core.replicas.values import WRITING, Storage
 from refdist._core.seam.backend import host_device
-from refdist._core.variables.tensors import Readable, current_value, require_single
+from refdist._core.variables.tensors import Readable, current_value, new_tensor, require_single
 
 if TYPE_CHECKING:
     from refdist._core.seam.backend import Backend
@@ -90,7 +89,7 @@ class Variable(Readable, metaclass=_Creation):
             raise ValueError(
                 "Variable() got no initial_value; expected one, or a function that makes it. Pass a value."
             )
-        value = initial_value() if callable(initial_value) else initial_value
+        value = initial_value() if callable(initial_value) and not is_node(initial_value) else initial_value
         self._backend = context.backend()
         self._device = HERE.get().device or host_device(self._backend)
         first = _initial(self._backend, self._device, value, dtype)
@@ -139,7 +138,7 @@ class Variable(Readable, metaclass=_Creation):
         """The current value; a replica gets it on its own device."""
         stored, where = self.stored, HERE.get()
         if where.draft is None:
-            if "jax" in sys.modules and staging():
+            if loaded() and staging():
                 context.require_not_staged(f"The variable {self.name!r}")
             # The value of a parameter server is brought here, because nothing is computed there.
             here = where.device or (host_device(self._backend) if self._device.job == "ps" else None)
@@ -212,7 +211,7 @@ class Variable(Readable, metaclass=_Creation):
 
     def operand(self, verb: str, value: Any) -> Any:
         """Convert what is to be written to a tensor on the variable's device, or say why that is impossible."""
-        if "jax" in sys.modules:
+        if loaded():
             context.require_no_trace(f"{verb}() of {self.name!r}")
         backend = self.backend
         if isinstance(value, IndexedSlices) or verb.startswith("scatter"):
@@ -228,7 +227,7 @@ class Variable(Readable, metaclass=_Creation):
                 )
             tensor = backend.copy(value, self._device) if backend.device_of(value) != self._device else value
         else:
-            tensor = backend.put(to_array(value, self.dtype), self._device)
+            tensor = new_tensor(backend, value, self._device, self.dtype)
         if tuple(tensor.shape) != self.shape:
             raise ValueError(
                 f"{verb}() of {self.name!r} got a value of shape {tuple(tensor.shape)}; expected {self.shape}, the shape of the "
@@ -360,7 +359,7 @@ def _initial(backend: "Backend", device: Device, value: Any, dtype: Any) -> Any:
     require_single(value, "Variable()")
     if isinstance(value, backend.tensor_type) and (dtype is None or value.dtype == numpy_dtype(dtype)):
         return backend.copy(value, device)
-    return backend.put(to_array(value, dtype), device)
+    return new_tensor(backend, value, device, dtype)
 
 
 add_operators(Variable, current_value)

@@ -8,10 +8,12 @@ from refdist._core.base.jax_facts import (
     is_concrete,
     is_jax,
     is_tracer,
+    loaded,
     outlived_its_trace,
     staging,
     tracing,
 )
+from tests.children import run_python
 
 
 def seen_inside(transform):
@@ -24,6 +26,31 @@ def seen_inside(transform):
 
     transform(body)
     return seen[0]
+
+
+def test_jax_is_loaded_once_somebody_has_imported_it():
+    done = run_python(
+        "from refdist._core.base.jax_facts import loaded, staging, tracing\nprint(loaded(), tracing(), staging())\n"
+        "import jax\nprint(loaded() is jax, tracing(), staging())"
+    )
+
+    assert "None False False\nTrue False False\n" == done.stdout, done.stderr
+    assert jax is loaded()
+
+
+def test_eager_replicas_need_no_jax_where_it_must_not_be_imported():
+    done = run_python(
+        "import sys; sys.modules['jax'] = None\n"
+        "import refdist as tf\n"
+        "strategy = tf.distribute.MirroredStrategy(['GPU:0', 'GPU:1'])\n"
+        "with strategy.scope():\n"
+        "    variable = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)\n"
+        "strategy.run(lambda: variable.assign_add(tf.distribute.get_replica_context().all_reduce('SUM', 1.0)))\n"
+        "print(variable.numpy())",
+        REFDIST_BACKEND="simulator:gpus=2",
+    )
+
+    assert "4.0\n" == done.stdout, done.stderr
 
 
 def test_no_trace_is_open_outside_of_transformations():

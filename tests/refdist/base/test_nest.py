@@ -44,3 +44,12 @@ def test_different_structures_are_refused():
 def test_mapping_over_nothing_is_refused():
     with pytest.raises(ValueError, match="no structure"):
         nest.map_structure(lambda: 0)
+
+
+def test_leaves_have_names():
+    Pair = collections.namedtuple("Pair", "left right")
+
+    assert [(("a", "left"), 1), (("a", "right", "0"), 2), (("b",), None)] == nest.named_leaves(
+        {"b": None, "a": Pair(1, [2])}
+    )
+    assert [((), 3)] == nest.named_leaves(3)

@@ -1,19 +1,58 @@
+"""Arrays of JAX have the methods that programs call on tensors."""
+
 import numpy as np
 import pytest
 
 import refdist as tf
+from tests.children import run_python
+
+ctx = tf.distribute.get_replica_context
 
 
-def test_arrays_of_jax_become_numpy_arrays_as_tensors_do():
-    with tf.using("jax"):
-        array, number = tf.constant([1.0, 2.0]), tf.constant(3)
-
-    assert [1.0, 2.0] == array.numpy().tolist()
-    assert isinstance(number.numpy(), np.int32)
-    array.numpy()[0] = 5.0  # a copy
-    assert [1.0, 2.0] == array.numpy().tolist()
+@pytest.fixture(autouse=True)
+def on_jax():
+    with tf.using("jax", cpus=2):
+        yield
 
 
-def test_what_a_program_has_not_computed_yet_has_no_numpy_array():
-    with tf.using("jax"), pytest.raises(AttributeError, match="numpy"):
+def test_what_users_get_from_replicas_and_variables_has_numbers():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        variable = tf.Variable([1.0, 2.0])
+    value = strategy.run(lambda: variable.read_value() * (ctx().replica_id_in_sync_group + 1))
+
+    assert [2.0, 4.0] == strategy.experimental_local_results(value)[1].numpy().tolist()
+    assert [3.0, 6.0] == strategy.reduce("SUM", value, axis=None).numpy().tolist()
+    assert [1.0, 2.0] == variable.read_value().numpy().tolist() == variable.numpy().tolist()
+    assert [2.0] == tf.function(lambda x: x + x)(tf.constant([1.0])).numpy().tolist()
+
+
+def test_it_is_a_copy_and_of_a_scalar_a_number_of_numpy():
+    tensor = tf.constant([1.0])
+    tensor.numpy()[0] = 7.0
+
+    assert [1.0] == tensor.numpy().tolist()
+    assert isinstance(tf.constant(1.0).numpy(), np.float32)
+
+
+def test_in_a_program_there_are_no_numbers_yet():
+    assert tf.function(lambda x: x + (10.0 if hasattr(x, "numpy") else 1.0))(tf.constant(1.0)) == 2.0
+    with pytest.raises(AttributeError, match=r"numpy\(\) was asked of .*; expected a tensor .* known. Return it"):
         tf.function(lambda x: x.numpy())(tf.constant(1.0))
+    with pytest.raises(AttributeError, match="no attribute"):
+        tf.function(lambda x: x.of_which_nobody_knows)(tf.constant(1.0))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "tf.keras.layers.Dense(2)(np.ones((1, 3), np.float32))[0]",
+        "(__import__('jax').numpy.ones(2), tf.distribute.OneDeviceStrategy('CPU:0').run(int))[0]",
+    ],
+    ids=["of a layer of Keras", "of the user"],
+)
+def test_arrays_of_jax_have_it_beside_the_simulator(made):
+    program = f"import refdist as tf, numpy as np, sys\nassert 'jax' not in sys.modules\nprint({made}.numpy().shape)"
+    ended = run_python(program)
+
+    assert "(2,)" == ended.stdout.strip(), ended.stderr

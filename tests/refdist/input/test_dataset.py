@@ -1,5 +1,3 @@
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -102,48 +100,10 @@ def test_a_shuffle_mixes_anew_in_each_loop_unless_told_otherwise():
     assert sorted(epochs[:50]) == sorted(epochs[50:]) == list(range(50))
 
 
-def test_interleave_takes_some_elements_of_each_in_turn():
-    dataset = Dataset.range(1, 4).interleave(
-        lambda x: Dataset.from_tensors(x).repeat(4), cycle_length=2, block_length=2
-    )
-
-    assert [1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 3, 3] == plain(dataset)
-
-
-def test_nests_are_kept_and_lists_are_arrays():
-    dataset = Dataset.from_tensor_slices({"a": [[1, 2], [3, 4]], "b": (np.ones(2), [5.0, 6.0])})
-    element = next(dataset.as_numpy_iterator())
-
-    assert ([1, 2], (1.0, 5.0)) == (element["a"].tolist(), element["b"])
-    assert (
-        "<TensorSliceDataset shapes: {a: (2,), b: ((), ())}, types: {a: tf.int32, b: (tf.float64, tf.float32)}>"
-        == repr(dataset)
-    )
-
-
-def test_a_list_that_a_function_returns_is_a_tuple_as_in_tensorflow():
-    (tensors,) = Dataset.range(1).map(lambda x: [x, x + 1]).as_numpy_iterator()
-    (numbers,) = Dataset.range(1).map(lambda x: [5, 6]).as_numpy_iterator()
-    (nests,) = Dataset.range(1).map(lambda x: [{"a": x}, [x, x]]).as_numpy_iterator()
-
-    assert ((0, 1), (5, 6)) == (tensors, numbers)
-    assert ({"a": 0}, [0, 0]) == (nests[0], nests[1].tolist())
-
-
 @pytest.mark.parametrize("other", [1.0, [1], (1, 2), {"a": 1}])
 def test_a_dataset_of_other_elements_cannot_follow(other):
     with pytest.raises(TypeError, match="other elements"):
         Dataset.range(3).concatenate(Dataset.from_tensors(other))
-
-
-def test_an_empty_list_of_a_generator_has_the_promised_dtype():
-    rows = Dataset.from_generator(
-        lambda: ([n] * n for n in range(3)), output_signature=tf.TensorSpec((None,), tf.int32)
-    )
-
-    assert [([], "int32"), ([1], "int32"), ([2, 2], "int32")] == [
-        (row.tolist(), str(row.dtype)) for row in rows.as_numpy_iterator()
-    ]
 
 
 @pytest.mark.parametrize(
@@ -211,19 +171,6 @@ def test_padding_that_does_not_fit_is_refused(elements, arguments, message):
         plain(dataset)
 
 
-def test_the_source_cannot_be_changed_through_its_elements():
-    array = np.zeros(4)
-    dataset = Dataset.from_tensor_slices(array)
-    array[:] = 1
-    for element in dataset.batch(2).as_numpy_iterator():
-        with pytest.raises(ValueError, match="read-only"):
-            element[0] = 5
-    mapped = dataset.map(lambda x: x.__iadd__(1))
-
-    assert [0.0] * 4 == plain(dataset)
-    assert [1.0] * 4 == plain(mapped)
-
-
 def test_elements_are_tensors_of_the_backend(any_backend):
     for element in Dataset.range(2):
         assert isinstance(element, any_backend.tensor_type)
@@ -248,38 +195,6 @@ def test_repeating_nothing_is_nothing():
 
 def test_reduce_folds_all_elements():
     assert 10 == int(Dataset.range(5).reduce(np.int64(0), lambda state, x: state + x))
-
-
-def test_a_generator_is_called_again_for_every_loop_and_checked():
-    dataset = Dataset.from_generator(lambda n: iter(range(n)), output_types=tf.int32, args=(3,))
-
-    assert [0, 1, 2] == plain(dataset) == plain(dataset)
-    wrong = Dataset.from_generator(lambda: iter([1.0, "a"]), output_signature=tf.TensorSpec((), tf.float32))
-    with pytest.raises(TypeError, match="Element 1 of the generator"):
-        plain(wrong)
-
-
-def failing(x):
-    return 1 // (int(x) - 2) < 5
-
-
-@pytest.mark.parametrize(
-    ("name", "dataset"),
-    [
-        ("map", Dataset.range(5).map(failing)),
-        ("map", Dataset.range(5).map(failing, num_parallel_calls=3)),
-        ("filter", Dataset.range(5).filter(failing)),
-        ("flat_map", Dataset.range(5).flat_map(lambda x: Dataset.from_tensors(failing(x)))),
-        ("interleave", Dataset.range(5).interleave(lambda x: Dataset.from_tensors(failing(x)), cycle_length=1)),
-    ],
-)
-def test_an_error_in_the_pipeline_names_the_element_and_those_before_are_delivered(name, dataset):
-    iterator = dataset.as_numpy_iterator()
-    assert 2 == len(list(itertools.islice(iterator, 2)))
-    with pytest.raises(ZeroDivisionError) as raised:
-        next(iterator)
-
-    assert [f"raised in {name}() at element 2 of this pass"] == raised.value.__notes__
 
 
 @pytest.mark.parametrize(
@@ -345,25 +260,6 @@ def test_options_are_carried_along():
     assert tf.data.experimental.AutoShardPolicy.OFF is dataset.options().experimental_distribute.auto_shard_policy
     with pytest.raises(ValueError, match="AUTO"):
         options.experimental_distribute.auto_shard_policy = "x"
-
-
-@pytest.mark.parametrize(
-    ("dataset", "shapes"),
-    [
-        (Dataset.range(7).batch(2).flat_map(lambda x: Dataset.from_tensors(x).repeat(2)), (None,)),
-        (Dataset.range(7).batch(2).interleave(lambda x: Dataset.from_tensors((x * 2,)).map(lambda x: x)), (None,)),
-        (Dataset.range(0).batch(2).flat_map(Dataset.from_tensors), (None,)),
-        (Dataset.from_tensor_slices([[b"a"]]).batch(2).flat_map(Dataset.from_tensors), (None, 1)),
-        (Dataset.from_tensor_slices(np.ones((3, 4))).rebatch(2), (2,)),
-        (Dataset.from_tensor_slices(np.ones((3, 4))).rebatch(3), (None,)),
-        (Dataset.from_tensor_slices(np.ones((3, 4, 5))).unbatch(), (5,)),
-    ],
-)
-def test_the_spec_fits_every_element_and_is_that_of_tensorflow(dataset, shapes):
-    (spec,) = tf.nest.flatten(dataset.element_spec)
-
-    assert shapes == spec.shape
-    assert all(spec.is_compatible_with(leaf) for element in dataset for leaf in tf.nest.flatten(element))
 
 
 @pytest.mark.parametrize(

@@ -70,19 +70,6 @@ def test_a_position_in_the_middle_of_a_batch_of_several_workers_keeps_the_rest_o
     assert [(left, left)] * 2 == results
 
 
-def test_a_list_of_arrays_of_a_loader_is_a_nest():
-    class Loader:
-        def __iter__(self):
-            yield [np.arange(4), np.arange(4) * 100]
-
-        def __call__(self):
-            raise AssertionError
-
-    (element,) = list(two().experimental_distribute_dataset(Loader()))
-
-    assert ([[0, 1], [2, 3]], [[0, 100], [200, 300]]) == (parts(two(), element[0]), parts(two(), element[1]))
-
-
 def test_a_buffer_that_is_filled_again_does_not_change_earlier_elements():
     def generator():
         buffer = np.zeros(1)
@@ -267,21 +254,6 @@ def test_looking_at_a_dataset_does_not_change_it():
     assert plain(make()) == plain(looked_at)
 
 
-def test_asking_for_the_spec_of_a_loader_does_not_make_its_last_batch_wrong():
-    distributed = two().experimental_distribute_dataset([np.arange(4), np.arange(4), np.arange(2)])
-    assert distributed.element_spec is not None
-
-    assert 3 == len(list(distributed))
-
-
-def test_an_iterator_that_is_used_up_is_noticed():
-    iterator = iter([np.arange(2), np.arange(2)])
-    distributed = two().experimental_distribute_dataset(lambda: iterator)
-    list(distributed)
-    with pytest.raises(TypeError, match="same iterator again"):
-        list(distributed)
-
-
 def test_a_strategy_made_outside_the_workers_is_refused_inside():
     with tf.using("simulator", gpus=1):
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
@@ -296,12 +268,6 @@ def test_the_ledger_counts_the_samples_of_loaders():
     assert [range(2), range(2, 4), range(4, 6), range(6, 8)] == [one.samples for one in record.deliveries]
 
 
-def test_a_parallel_map_sees_the_backend_and_the_scope_of_the_caller():
-    with tf.using("host", gpus=3):
-        counted = Dataset.range(2).map(lambda x: len(tf.config.list_logical_devices("GPU")), num_parallel_calls=2)
-        assert [3, 3] == plain(counted)
-
-
 @pytest.mark.parametrize("attempt", [
     lambda: plain(Dataset.from_tensors((np.arange(4), np.arange(6))).rebatch(2)),
     lambda: plain(Dataset.range(3).rebatch(2)),
@@ -314,14 +280,6 @@ def test_parts_that_do_not_fit_together_are_refused(attempt):
 
 def test_leaving_out_everything_ends_at_once():
     assert [] == plain(Dataset.range(3).repeat().skip(-1)) == plain(Dataset.range(3).map(lambda x: x).repeat().skip(-1))
-
-
-def test_interleave_fills_an_empty_slot_when_its_turn_comes():
-    dataset = Dataset.range(1, 6).interleave(
-        lambda x: Dataset.from_tensors(x).repeat(6), cycle_length=2, block_length=4
-    )
-
-    assert "111122221122333344443344555555" == "".join(map(str, plain(dataset)))
 
 
 def test_a_first_batch_without_examples_is_delivered_empty():
@@ -420,12 +378,3 @@ def test_nothing_repeated_without_end_is_nothing(make):
 def test_what_is_wrong_with_a_stage_over_an_empty_dataset_is_said_when_it_is_made(attempt, error, empty):
     with pytest.raises(error):
         attempt(empty())
-
-
-def test_the_functions_of_a_dataset_with_elements_are_not_called_when_it_is_made():
-    def refuse(*_):
-        raise AssertionError
-
-    made = Dataset.range(2).map(refuse).batch(2).unbatch().filter(refuse).flat_map(refuse).repeat().take(3)
-
-    assert isinstance(made, Dataset)

@@ -107,46 +107,6 @@ def test_means_that_replicas_divide_by_themselves_are_told(strategy):
     np.testing.assert_allclose(fitted(made(strategy, lambda: masked("sum"))), fitted(masked("sum")), rtol=1e-4)
 
 
-def test_datasets_and_nests_of_arrays_are_cut_too(strategy):
-    def model():
-        given = {name: tf.keras.Input((size,), name=name) for name, size in (("a", 1), ("b", 2))}
-        made = tf.keras.Model(given, tf.keras.layers.Dense(1, kernel_initializer="ones")(given["b"] * given["a"]))
-        made.compile(optimizer="sgd", loss="mse")
-        return made
-
-    nest = {"a": INPUTS[:, :1], "b": INPUTS[:, 1:]}
-    dataset = tf.data.Dataset.from_tensor_slices((nest, TARGETS)).batch(4)
-    models = [made(strategy, model) for _ in range(2)]
-    histories = [
-        models[0].fit(nest, TARGETS, batch_size=4, shuffle=False, validation_data=dataset, verbose=0).history,
-        models[1].fit(dataset, validation_data=(nest, TARGETS), validation_batch_size=4, verbose=0).history,
-    ]
-
-    assert_close(*histories)
-    np.testing.assert_allclose(models[0].predict(nest, verbose=0), models[1].predict(dataset, verbose=0), rtol=1e-4)
-
-
-def test_a_dataset_without_end_or_targets_is_read_as_far_as_asked(strategy):
-    endless = tf.data.Dataset.from_tensor_slices(INPUTS).repeat().batch(4)
-
-    assert (12, 1) == made(strategy).predict(endless, steps=3, verbose=0).shape
-
-
-def test_single_batches_are_cut_too(strategy):
-    def trained(model):
-        return [
-            model.train_on_batch(INPUTS[:5], TARGETS[:5]),
-            model.test_on_batch(INPUTS, TARGETS),
-            *model.get_weights(),
-        ]
-
-    model = made(strategy)
-    for expected, actual in zip(trained(compiled()), trained(model), strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=1e-4)
-
-    np.testing.assert_allclose(model.predict(INPUTS, verbose=0), model.predict_on_batch(INPUTS), rtol=1e-4)
-
-
 def test_moving_averages_are_those_of_the_first_replica(strategy):
     model = made(strategy, lambda: compiled(tf.keras.layers.BatchNormalization(momentum=0.5)))
     mean = 0.0
@@ -156,40 +116,6 @@ def test_moving_averages_are_those_of_the_first_replica(strategy):
     model.test_on_batch(INPUTS, TARGETS)  # changes none
 
     np.testing.assert_allclose(model.layers[0].moving_mean.numpy(), mean, rtol=1e-4)
-
-
-def test_a_step_of_ones_own_runs_on_the_replicas(names):
-    import jax
-
-    class Own(tf.keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
-            self.mean = tf.keras.metrics.Mean(name="mean")
-
-        def call(self, x):
-            return self.dense(x)
-
-        metrics = property(lambda self: [self.mean])
-
-        def train_step(self, state, data):
-            weights, others, slots, totals = state
-            gradient = jax.value_and_grad(self.compute_loss_and_updates, has_aux=True)
-            (_, (loss, *_)), gradients = gradient(
-                weights, others, totals, *data, None, training=True, optimizer_variables=slots
-            )
-            weights, slots = self.optimizer.stateless_apply(slots, gradients, weights)
-            totals = self.mean.stateless_update_state(totals, loss, sample_weight=len(data[0]))
-            return {"own": loss}, (weights, others, slots, totals)
-
-    def trained(count):
-        model = made(tf.distribute.MirroredStrategy(names[:count]), Own)
-        model.compile(optimizer="sgd", loss="mse")
-        history = model.fit(INPUTS, TARGETS, batch_size=8, shuffle=False, verbose=0).history
-        return [history["own"], model.mean.result(), *model.get_weights()]
-
-    for one, two in zip(trained(1), trained(2), strict=True):
-        np.testing.assert_allclose(two, one, rtol=1e-4)
 
 
 def test_two_models_train_side_by_side_each_with_its_own_strategy(strategy, names):
@@ -234,45 +160,6 @@ def test_an_error_in_a_callback_leaves_the_weights_of_the_steps_before_it(strate
     model.fit(INPUTS, TARGETS, batch_size=4, verbose=0)
 
 
-@pytest.mark.parametrize("batch", [4, 5])
-def test_an_error_in_a_step_changes_no_weight(strategy, batch):
-    class Failing(tf.keras.layers.Layer):
-        failing = False
-
-        def call(self, x, training=False):
-            if self.failing and training:
-                raise ZeroDivisionError
-            return x * 1.0
-
-    with strategy.scope():
-        layer = Failing()
-        model = compiled(layer)
-    before = model.get_weights()
-    layer.failing = True
-    with pytest.raises(ZeroDivisionError):
-        model.fit(INPUTS, TARGETS, batch_size=batch, verbose=0)
-    layer.failing = False
-
-    for was, now in zip(before, model.get_weights(), strict=True):
-        np.testing.assert_array_equal(was, now)
-    model.fit(INPUTS, TARGETS, batch_size=batch, verbose=0)
-
-
-def test_replicas_that_do_not_sum_their_gradients_are_told_so(strategy):
-    class Forgetful(tf.keras.Sequential):
-        def train_step(self, state, data):
-            weights = [weight + data[0].sum() for weight in state[0]]
-            return {}, (weights, *state[1:])
-
-    with strategy.scope():
-        model = Forgetful([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
-    model.compile(optimizer="sgd", loss="mse")
-
-    for batch in (4, 5):
-        with pytest.raises(ValueError, match="different values"):
-            model.fit(INPUTS, TARGETS, batch_size=batch, verbose=0)
-
-
 def test_a_model_first_called_outside_the_scope_trains_all_the_same(strategy):
     with strategy.scope():
         model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="zeros")])
@@ -283,20 +170,6 @@ def test_a_model_first_called_outside_the_scope_trains_all_the_same(strategy):
 
     assert type(model.trainable_variables[0].value) is tf.Variable
     assert np.abs(model.get_weights()[0]).min() > 0
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (lambda s: (s.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2)),), "DistributedDataset"),
-        (lambda s: (tf.data.Dataset.from_tensor_slices((INPUTS, TARGETS)).batch(2).map(lambda x, y: (x, y[:1])),), "the same"),
-        (lambda s: (INPUTS, TARGETS[:3]), "cardinality"),
-        (lambda s: (tf.data.Dataset.from_tensor_slices(INPUTS).batch(2), TARGETS), "the dataset alone"),
-    ],
-)  # fmt: skip
-def test_wrong_data_are_refused(strategy, given, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        made(strategy).fit(*given(strategy), verbose=0)
 
 
 def test_a_model_cannot_train_inside_a_replica_or_another_scope(strategy):

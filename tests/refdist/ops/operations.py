@@ -1,12 +1,4 @@
-"""Operations as expressions; run by TensorFlow once, this records its answers: python -m tests.refdist.ops.operations.
-
-In an expression `t` makes a tensor. The answers are in tests/fixtures/operations.json, so that no test needs TensorFlow.
-"""
-
-import json
-import pathlib
-
-FIXTURE = pathlib.Path(__file__).parent.parent.parent / "fixtures" / "operations.json"
+"""Operations on elements and shapes as expressions, in which `t` makes a tensor; `answers.py` records what they give."""
 
 FLOATS = ["float32", "float64", "float16", "bfloat16"]
 INTEGERS = ["int32", "int64", "int8", "uint8"]
@@ -254,33 +246,3 @@ EXPRESSIONS = [
     *(one for name in REDUCTIONS for one in reduction(name)),
     *filter(None, OTHERS.split("\n")),
 ]
-
-
-def answer_of(array):
-    """An array as data."""
-    if array.dtype == object:
-        texts = [text.decode() for text in (array.ravel().tolist() if array.shape else [array.item()])]
-        return {"dtype": "string", "shape": list(array.shape), "values": texts}
-    wide = array.astype("float32") if array.dtype.name == "bfloat16" else array
-    return {"dtype": array.dtype.name, "shape": list(array.shape), "values": wide.ravel().tolist()}
-
-
-def record():
-    """Write what TensorFlow answers."""
-    import numpy as np
-    import tensorflow as tf
-
-    def one(expression):
-        try:
-            result = eval(expression, {"tf": tf, "t": tf.constant})
-        except Exception as error:
-            return {"error": type(error).__name__}
-        parts = result if isinstance(result, (list, tuple)) else [result]
-        return [answer_of(np.array(part.numpy())) for part in parts]
-
-    answers = [json.dumps([expression, one(expression)]) for expression in EXPRESSIONS]
-    FIXTURE.write_text("[\n" + ",\n".join(answers) + "\n]\n")
-
-
-if __name__ == "__main__":
-    record()

@@ -1,18 +1,13 @@
 """Operations answer as TensorFlow has answered: values, shapes, dtypes, and what is refused."""
 
-import contextlib
-import json
-
-import numpy as np
 import pytest
 
 import refdist as tf
-from tests.refdist.ops.operations import EXPRESSIONS, FIXTURE, answer_of
+from tests.refdist.ops.answers import answers_of, expressions_of
+from tests.refdist.ops.comparison import differences, evaluated, staged
 
-ANSWERS = dict(json.loads(FIXTURE.read_text()))
+ANSWERS = answers_of("operations")
 NAMES = sorted({expression[3 : expression.index("(")] for expression in ANSWERS})
-TOLERANCE = {"bfloat16": 2e-2, "float16": 2e-3, "float32": 2e-6, "float64": 1e-12}
-NARROW = {"float64": "float32", "int64": "int32"}  # JAX has no room for 64 bits
 
 # TensorFlow divides by the global batch size of zero; and it has no kernel for powers of uint8.
 DIFFERENT = {
@@ -25,81 +20,20 @@ SIZES = {"tf.tile(t([1.0, 2.0]), t([2]))", "tf.where(t([True, False]))", "tf.whe
 TEXT = {"tf.equal(t(['a', 'b']), t(['a', 'c']))", "tf.fill([2], 'a')", "tf.zeros_like(['a', 'b'])"}  # JAX has none
 
 
-def of(name):
-    return [(expression, answer) for expression, answer in ANSWERS.items() if expression.startswith(f"tf.{name}(")]
-
-
-def parts(result):
-    return list(result) if isinstance(result, (list, tuple)) else [result]
-
-
-def evaluated(expression, make):
-    return parts(eval(expression, {"tf": tf, "t": make}))
-
-
-def staged(expression):
-    """Evaluate in a function whose arguments are the tensors of the expression, so that it knows none of their values."""
-    tensors = []
-
-    def recorded(*args):
-        tensors.append(tf.constant(*args))
-        return tensors[-1]
-
-    with contextlib.suppress(Exception):  # where it is refused, the tensors are known that lead to it
-        evaluated(expression, recorded)
-    if expression in SIZES or any(tensor.dtype == object for tensor in tensors):
-        return evaluated(expression, tf.constant)
-
-    def body(*given):
-        rest = iter(given)
-        return evaluated(expression, lambda *_: next(rest))
-
-    return tf.function(body)(*tensors)
-
-
-def unlike(expression, expected, results, narrow):
-    """Say how the results of an expression differ from what TensorFlow has answered, or None."""
-    if len(expected) != len(results):
-        return f"{expression}: {len(results)} results for {len(expected)}"
-    for wanted, result in zip(expected, results, strict=True):
-        found = answer_of(np.asarray(result))
-        dtype = NARROW.get(wanted["dtype"], wanted["dtype"]) if narrow else wanted["dtype"]
-        if (wanted["shape"], dtype) != (found["shape"], found["dtype"]):
-            return f"{expression}: {found} for {wanted}"
-        if dtype == "string" or "float" not in dtype:
-            same = wanted["values"] == found["values"]
-        else:
-            near = TOLERANCE[dtype]
-            same = np.allclose(wanted["values"], found["values"], rtol=near, atol=near, equal_nan=True)
-        if not same:
-            return f"{expression}: {found} for {wanted}"
-    return None
-
-
-def differences(name, evaluate, narrow):
-    for expression, expected in of(name):
-        if expression in DIFFERENT | (TEXT if narrow else set()):
-            continue
-        try:
-            results = evaluate(expression)
-        except (TypeError, ValueError, ZeroDivisionError) as error:
-            if isinstance(expected, list):
-                yield f"{expression}: {error!r}"
-        else:
-            yield (
-                unlike(expression, expected, results, narrow)
-                if isinstance(expected, list)
-                else f"{expression}: {results} for {expected}"
-            )
+def of(name, left_out=frozenset()):
+    found = {one: answer for one, answer in ANSWERS.items() if one.startswith(f"tf.{name}(")}
+    return {one: answer for one, answer in found.items() if one not in DIFFERENT | left_out}
 
 
 def test_the_answers_are_those_of_the_expressions():
-    assert set(EXPRESSIONS) == set(ANSWERS)
+    assert set(expressions_of("operations")) == set(ANSWERS)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_operation_answers_as_tensorflow(any_backend, name):
-    found = differences(name, lambda expression: evaluated(expression, tf.constant), any_backend.name == "jax")
+    narrow = any_backend.name == "jax"
+    answers = of(name, TEXT if narrow else frozenset())
+    found = differences(answers, lambda expression: evaluated(expression, tf.constant), narrow)
 
     assert [] == list(filter(None, found))
 
@@ -107,7 +41,7 @@ def test_an_operation_answers_as_tensorflow(any_backend, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_an_operation_in_a_function_answers_as_tensorflow(name):
     with tf.using("simulator", gpus=1):
-        assert [] == list(filter(None, differences(name, staged, False)))
+        assert [] == list(filter(None, differences(of(name), lambda expression: staged(expression, SIZES), False)))
 
 
 @pytest.mark.parametrize("around", [lambda step: step, tf.function], ids=["eager", "staged"])

@@ -230,3 +230,42 @@ def test_a_per_replica_value_prints_in_a_function(any_backend, names, show):
 
     assert texts[0].startswith("PerReplica:{\n  0: ")
     assert "\n  1: " in texts[0]
+
+
+@pytest.mark.parametrize(
+    ("join", "expected"),
+    [
+        (lambda a, b: tf.stack([a, b]), [[1.0, 2.0], [2.0, 4.0]]),
+        (lambda a, b: tf.concat([a, b], axis=0), [1.0, 2.0, 2.0, 4.0]),
+        (lambda a, b: tf.convert_to_tensor([a, b]), [[1.0, 2.0], [2.0, 4.0]]),
+        (lambda a, b: tf.reduce_sum([a, b]), 9.0),
+        (tf.add, [3.0, 6.0]),
+        (lambda a, b: tf.add_n([a, b]), [3.0, 6.0]),
+        (tf.maximum, [2.0, 4.0]),
+        (lambda a, b: tf.where(a > 1, a, b), [2.0, 2.0]),
+        (lambda a, b: tf.matmul(a[None], b[:, None]), [[10.0]]),
+        (lambda a, b: tf.gather(b, tf.cast(a, tf.int32) - 1), [2.0, 4.0]),
+    ],
+)
+def test_tensors_on_several_devices_are_joined_on_the_current_one_as_in_tensorflow(any_backend, names, join, expected):
+    strategy = tf.distribute.MirroredStrategy(names[1:3])
+    parts = strategy.experimental_local_results(
+        strategy.run(
+            lambda: tf.constant([1.0, 2.0]) * (1 + tf.distribute.get_replica_context().replica_id_in_sync_group)
+        )
+    )
+    with tf.device(names[3]):
+        joined = join(*parts)
+
+    assert expected == np.asarray(joined).tolist() == np.asarray(join(*parts)).tolist()
+    assert tf.device_name(joined).endswith(names[3])
+
+
+@pytest.mark.parametrize("around", [lambda fn: fn, tf.function], ids=["eager", "function"])
+def test_the_identity_of_slices_is_slices(any_backend, names, around):
+    slices = tf.IndexedSlices(tf.constant([[1.0, 2.0]]), tf.constant([1]), tf.constant([2, 2]))
+    with tf.device(names[1]):
+        same = around(lambda: tf.identity(slices))()
+
+    assert isinstance(same, tf.IndexedSlices)
+    assert [[0.0, 0.0], [1.0, 2.0]] == np.asarray(tf.convert_to_tensor(same)).tolist()

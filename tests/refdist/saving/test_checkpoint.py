@@ -1,3 +1,4 @@
+import collections
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -328,3 +329,84 @@ def test_a_value_that_waits_is_given_in_replicas_and_programs_too(tmp_path, any_
 
     assert [[5.0, 6.0]] * 2 == [np.asarray(result).tolist() for result in results]
     assert [[0.0, 0.0]] * 2 == [np.asarray(one).tolist() for one in strategy.experimental_local_results(step())]
+
+
+def test_named_tuples_are_saved_by_their_fields_and_a_root_as_if_its_parts_had_been_given(tmp_path):
+    Pair = collections.namedtuple("Pair", "left right")
+    module = tf.Module()
+    module.pair, module.one = Pair(tf.Variable(1.0), tf.Variable(2.0)), (tf.Variable(3.0),)
+    checkpoint = tf.train.Checkpoint(module, b=tf.Variable(4.0))
+    path = checkpoint.write(str(tmp_path / "p"))
+    other, late = tf.Variable(0.0), tf.Module()
+    tf.train.Checkpoint(b=other).read(path)
+    status = tf.train.Checkpoint(late).read(path)
+    late.pair, late.one, late.b = Pair(tf.Variable(0.0), tf.Variable(0.0)), (tf.Variable(0.0),), tf.Variable(0.0)
+    status.assert_consumed()
+
+    # The names that TensorFlow 2.21 has for them.
+    assert ["b", "one/0", "pair/left", "pair/right"] == sorted(read_arrays(tmp_path / "p.safetensors"))
+    assert (4.0, 1.0, 3.0) == (other.numpy(), late.pair.left.numpy(), late.one[0].numpy())
+    assert checkpoint.root is module
+
+
+def test_a_variable_can_be_the_root(tmp_path):
+    path = tf.train.Checkpoint(tf.Variable(5.0)).write(str(tmp_path / "p"))
+    variable = tf.Variable(0.0)
+    tf.train.Checkpoint(variable).read(path).assert_consumed()
+
+    assert 5.0 == variable.numpy()
+
+
+def test_nothing_to_restore_is_in_order_until_something_is_asserted(tmp_path):
+    checkpoint = tf.train.Checkpoint(v=tf.Variable(5.0))
+    status = checkpoint.restore(tf.train.latest_checkpoint(str(tmp_path)))
+
+    assert status is status.expect_partial()
+    for method in ("assert_consumed", "assert_existing_objects_matched", "assert_nontrivial_match"):
+        with pytest.raises(AssertionError, match="nothing was restored"):
+            getattr(status, method)()
+
+
+def test_read_leaves_the_number_of_saves_alone(tmp_path):
+    path = tf.train.Checkpoint(v=tf.Variable(1.0)).save(str(tmp_path / "p"))
+    other = tf.train.Checkpoint(v=tf.Variable(0.0))
+    with pytest.raises(AssertionError, match="The values save_counter found no variable"):  # as in TensorFlow
+        other.read(path).assert_consumed()
+
+    assert (1.0, 0) == (other.v.numpy(), other.save_counter.numpy())
+
+
+def test_no_match_at_all_is_told(tmp_path):
+    path = tf.train.Checkpoint(v=tf.Variable(1.0)).write(str(tmp_path / "p"))
+    with pytest.raises(AssertionError, match="None of the values v found a variable"):
+        tf.train.Checkpoint(w=tf.Module()).restore(path).assert_nontrivial_match()
+    status = tf.train.Checkpoint(v=tf.Variable(1.0)).restore(path).assert_nontrivial_match()
+
+    assert status.initialize_or_restore() is status.run_restore_ops() is None
+
+
+def test_a_folder_is_no_checkpoint(tmp_path):
+    checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+    checkpoint.save(str(tmp_path / "p"))
+    with pytest.raises(tf.errors.NotFoundError, match="latest_checkpoint"):
+        checkpoint.restore(str(tmp_path))
+
+
+@pytest.mark.parametrize("aggregation", ["SUM", "MEAN", "ONLY_FIRST_REPLICA"])
+def test_what_two_replicas_have_saved_four_restore(tmp_path, any_backend, names, aggregation):
+    def made(count, value):
+        strategy = tf.distribute.MirroredStrategy(names[:count])
+        options = {"aggregation": tf.VariableAggregation[aggregation]}
+        with strategy.scope():
+            own = tf.Variable(value, synchronization=tf.VariableSynchronization.ON_READ, **options)
+            return strategy, {"own": own, "mirrored": tf.Variable(value, **options)}
+
+    strategy, variables = made(2, 0.0)
+    strategy.run(lambda: variables["own"].assign(tf.distribute.get_replica_context().replica_id_in_sync_group + 4.0))
+    variables["mirrored"].assign(7.0)
+    path = tf.train.Checkpoint(**variables).save(str(tmp_path / "p"))
+    _, others = made(4, 1.0)
+    tf.train.Checkpoint(**others).restore(path).assert_consumed()
+
+    assert {"SUM": 9.0, "MEAN": 4.5, "ONLY_FIRST_REPLICA": 4.0}[aggregation] == others["own"].numpy()
+    assert [7.0] * 4 == [copy.numpy() for copy in others["mirrored"].values]

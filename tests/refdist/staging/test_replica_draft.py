@@ -123,6 +123,14 @@ def test_a_variable_made_after_the_first_call_is_refused(strategy):
         strategy.run(late, args=(tf.constant([1.0]),))
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "complex128"])
+def test_a_cast_is_as_wide_in_a_function_as_outside(dtype):
+    for count in (0, 2):
+        zeros = tf.zeros([count])
+
+        assert dtype == tf.cast(zeros, dtype).dtype.name == tf.function(lambda x: tf.cast(x, dtype))(zeros).dtype.name
+
+
 def test_an_initial_value_must_not_come_from_the_program(names):
     @tf.function
     def wrong(x):

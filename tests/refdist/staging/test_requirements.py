@@ -74,42 +74,6 @@ def test_rows_of_shards_are_refused_and_found():
     assert [0.0, 0.0, 1.0] == whole.numpy().tolist()
 
 
-@pytest.mark.parametrize("index", [4, -5])
-def test_an_index_beyond_the_end_is_an_error_known_or_not(strategy, index):
-    known = tf.function(lambda x: x[index])
-    unknown = tf.function(lambda x, at: x[at])
-
-    for call in (lambda: known(tf.range(4.0)), lambda: unknown(tf.range(4.0), tf.constant(index))):
-        with pytest.raises(IndexError):
-            call()
-    assert [3.0, 0.0] == [float(unknown(tf.range(4.0), tf.constant(at))) for at in (3, -4)]
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_integers_are_divided_alike_in_and_outside_of_functions(virtual, dtype):
-    x, y = (tf.cast(tf.constant(values), dtype) for values in ([7, 6], [2, 3]))
-    kind = "float64" if dtype in ("int32", "int64") else "float32"
-    for divide, dividend, divisor in [
-        (lambda a, b: a / b, x, y),
-        (lambda a, b: a / 2, x, y),
-        (lambda a, b: 7 / b, x, y),
-    ]:
-        eager, staged = divide(dividend, divisor), tf.function(divide)(dividend, divisor)
-
-        assert (kind, numbers(eager)) == (staged.dtype.name, numbers(staged))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
-    "divide", [lambda a, b: a // b, lambda a, b: a % b, lambda a, b: 7 // b, lambda a, b: a // 0], ids="abcd"
-)
-def test_integers_divided_by_zero_are_an_error(virtual, dtype, divide):
-    values = [tf.cast(tf.constant(values), dtype) for values in ([7, 6], [2, 0])]
-    for call in (divide, tf.function(divide)):
-        with pytest.raises(ZeroDivisionError, match="divided by zero"):
-            call(*values)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("staged", [False, True])
 def test_means_of_integers_have_one_dtype_in_all_modes(virtual, dtype, staged):

@@ -7,7 +7,7 @@ import pytest
 
 import refdist as tf
 from tests.refdist import staged_programs
-from tests.refdist.staged_programs import ctx, numbers
+from tests.refdist.staged_programs import numbers
 
 names, strategy = staged_programs.names, staged_programs.strategy  # fixtures
 
@@ -215,76 +215,3 @@ class TestInputSignature:
         counting = Counting(lambda x: x, input_signature=[tf.TensorSpec([None, 2])])
 
         assert 2 == counting.traces(tf.ones([1, 2]), tf.zeros([1, 2]), tf.ones([3, 2]), tf.ones([1, 2]))
-
-    @pytest.mark.parametrize("value", [1, True, np.int64(1), np.float64(1)])
-    def test_numbers_become_the_dtype_of_the_spec(self, names, value):
-        step = tf.function(lambda x: x, input_signature=[tf.TensorSpec([], tf.float32)])
-
-        assert (np.float32, 1.0) == (step(value).dtype, float(step(value)))
-
-    @pytest.mark.parametrize(
-        ("spec", "value", "message"),
-        [
-            (tf.TensorSpec([2]), np.ones(3, np.float32), r"shape \(3,\) and dtype float32 as argument 0"),
-            (tf.TensorSpec([2]), np.ones((2, 1), np.float32), r"shape \(2, 1\)"),
-            (tf.TensorSpec([None]), np.float32(1), r"shape \(\)"),
-            (tf.TensorSpec([], tf.int32), 1.5, "as argument 0; expected TensorSpec"),
-            (tf.TensorSpec([], tf.int32), "a", "as argument 0; expected TensorSpec"),
-            (tf.TensorSpec([], tf.int32), 2**40, "as argument 0; expected TensorSpec"),
-            (tf.TensorSpec([], tf.int32), None, "as argument 0; expected TensorSpec"),
-        ],
-    )
-    def test_what_does_not_fit_is_refused_with_its_place_and_the_spec(self, names, spec, value, message):
-        with pytest.raises(TypeError, match=message):
-            tf.function(lambda x: x, input_signature=[spec])(value)
-
-    def test_a_tensor_of_another_dtype_is_not_converted(self, names):
-        step = tf.function(lambda x: x, input_signature=[tf.TensorSpec([], tf.float32)])
-        with pytest.raises(TypeError, match="dtype int32 as argument 0; expected TensorSpec"):
-            step(tf.constant(1))
-
-    def test_a_variable_is_taken_by_its_value(self, names):
-        step = tf.function(lambda x: x * 2.0, input_signature=[tf.TensorSpec([])])
-
-        assert 6.0 == float(step(tf.Variable(3.0)))
-
-    @pytest.mark.parametrize(("count", "given"), [(0, 1), (1, 0), (1, 2), (2, 1)])
-    def test_another_number_of_arguments_is_refused(self, names, count, given):
-        step = tf.function(lambda *args: tf.constant(0.0), input_signature=[tf.TensorSpec([])] * count)
-        with pytest.raises(TypeError, match=f"got {given} arguments; expected {count}"):
-            step(*[tf.constant(1.0)] * given)
-
-    def test_an_unknown_name_is_refused_with_what_python_says(self, names):
-        def step(x):
-            return x
-
-        with pytest.raises(TypeError, match=r"step\(\) got other arguments than it takes: .*'y'"):
-            tf.function(step, input_signature=[tf.TensorSpec([])])(1.0, y=1.0)
-
-    def test_a_nest_must_be_the_same(self, names):
-        spec = {"a": tf.TensorSpec([]), "b": [tf.TensorSpec([])]}
-        step = tf.function(lambda d: d["a"] + d["b"][0], input_signature=[spec])
-
-        assert 3.0 == float(step({"a": 1, "b": [2]}))
-        for wrong in ({"a": 1}, {"a": 1, "b": [2, 3]}, [1, 2], {"a": 1, "c": [2]}):
-            with pytest.raises(TypeError, match="argument 0 as another nest"):
-                step(wrong)
-
-    def test_per_replica_values_fit_a_spec_of_their_parts(self, strategy):
-        step = tf.function(lambda x: strategy.reduce("SUM", x, axis=None), input_signature=[tf.TensorSpec([2])])
-        value = strategy.run(lambda: tf.constant([1.0, 2.0]) * (ctx().replica_id_in_sync_group + 1))
-
-        assert [3.0, 6.0] == np.asarray(step(value)).tolist()
-        with pytest.raises(TypeError, match=r"shape \(3,\)"):
-            step(strategy.run(lambda: tf.ones([3])))
-
-    def test_per_replica_values_of_numbers_are_converted(self, strategy):
-        step = tf.function(lambda x: strategy.reduce("SUM", x, axis=None), input_signature=[tf.TensorSpec([])])
-        value = strategy.experimental_distribute_values_from_function(lambda c: c.replica_id_in_sync_group + 1)
-
-        assert 3.0 == float(step(value))
-
-    @pytest.mark.parametrize("signature", [tf.TensorSpec([]), "x", 3])
-    def test_a_signature_is_a_list_or_a_tuple(self, signature):
-        with pytest.raises(TypeError, match="expected a list or tuple"):
-            tf.function(lambda x: x, input_signature=signature)

@@ -26,21 +26,6 @@ def looped(strategy):
     return iter(strategy.experimental_distribute_dataset(data))
 
 
-def test_constants_of_a_replica_are_combined(strategy):
-    with strategy.scope():
-        v = tf.Variable(0.0, aggregation=SUM)
-
-    def replica():
-        v.assign_add(tf.constant(number() + 1.0))
-        return ctx().all_reduce("SUM", tf.constant(float(number()))), ctx().all_gather(tf.constant([number()]), axis=0)
-
-    total, joined = strategy.run(tf.function(replica))
-
-    assert [1.0, 1.0] == numbers(strategy, total)
-    assert [[0, 1], [0, 1]] == numbers(strategy, joined)
-    assert [3.0, 3.0] == numbers(strategy, v)
-
-
 def test_a_plain_variable_is_not_written_once_in_place_of_once_per_replica(strategy):
     plain = tf.Variable(1.0)
 
@@ -99,19 +84,6 @@ def test_functions_that_changed_are_other_functions(strategy):
     assert [4.0, 4.0, 8.0, 8.0] == [float(total) for total in epoch(looped(strategy))]
 
 
-def test_each_replica_runs_its_own_function(strategy):
-    functions = [tf.function(lambda x: x + 1.0), tf.function(lambda x: x * 10.0)]
-
-    def replica(x):
-        around = tf.function(lambda y: ctx().all_reduce("SUM", y) * (x + number()))
-        return functions[number()](x), around(x)
-
-    own, closed = strategy.run(replica, args=(tf.constant(2.0),))
-
-    assert [3.0, 20.0] == numbers(strategy, own)
-    assert [8.0, 12.0] == numbers(strategy, closed)
-
-
 def test_copied_objects_have_methods_of_their_own(names):
     class Model:
         def __init__(self, factor):
@@ -133,17 +105,6 @@ def test_copied_objects_have_methods_of_their_own(names):
 
     assert [2.0, 10.0, 10.0] == [float(model.call(tf.constant(1.0))) for model in (first, shallow, deep)]
     assert 2.0 == float(Model.name(tf.constant(1.0)))
-
-
-def test_merge_call_gives_each_replica_its_own(strategy):
-    def merged(strategy):
-        return strategy.experimental_distribute_values_from_function(
-            lambda context: tf.constant(float(context.replica_id_in_sync_group))
-        )
-
-    assert [0.0, 1.0] == numbers(strategy, strategy.run(tf.function(lambda: ctx().merge_call(merged))))
-    with pytest.raises(ValueError, match="different Python values"):
-        strategy.run(tf.function(lambda: ctx().merge_call(lambda s, n: n, args=(number(),))))
 
 
 def test_one_copy_of_a_variable_can_be_written(strategy):
@@ -173,15 +134,6 @@ def test_wide_numbers_are_kept_wherever_they_come_from():
 def test_numbers_that_do_not_fit_are_refused_on_jax():
     with tf.using("jax", cpus=8), pytest.raises(OverflowError):
         tf.function(lambda: tf.constant(2**40) + 0)()
-
-
-def test_replicas_that_call_back_call_their_own_function(strategy):
-    def replica(x):
-        factor = number() + 1
-        shape = jax.ShapeDtypeStruct(x.shape, np.float32)
-        return jax.pure_callback(lambda y: np.asarray(y * factor, np.float32), shape, x, vmap_method="sequential")
-
-    assert [[1.0], [2.0]] == numbers(strategy, strategy.run(tf.function(replica), args=(tf.constant([1.0]),)))
 
 
 def test_zeros_of_different_sign_are_different_numbers(strategy):
@@ -223,18 +175,6 @@ def test_slices_beyond_the_end_are_refused(names):
 
     with pytest.raises(ValueError, match="expected 0 to 1"):
         tf.function(lambda: v.scatter_add(tf.IndexedSlices(tf.constant([1.0]), tf.constant([5]))))()
-
-
-@pytest.mark.timeout(120)
-def test_a_loop_of_one_replica_is_not_run_by_the_others(strategy):
-    def replica(x):
-        if number() == 0:
-            return x
-        return jax.lax.while_loop(lambda y: y < 100.0, lambda y: y * 2.0, x)
-
-    x = strategy.run(lambda: tf.constant(float(number())))
-
-    assert [0.0, 128.0] == numbers(strategy, strategy.run(tf.function(replica), args=(x,)))
 
 
 def test_devices_are_those_of_eager_code(strategy):

@@ -53,6 +53,28 @@ def test_a_program_takes_the_arguments_and_the_variables_that_it_uses(strategy):
     assert [used.storage] == list(program._writes)
 
 
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("once", [False, True])
+def test_text_that_replicas_make_is_a_tensor_of_each(names, count, once):
+    strategy = tf.distribute.MirroredStrategy(names[-count:])
+    made = tf.function(lambda: strategy.run(lambda: [tf.constant(["a", "b"]), tf.constant(1.0)]), trace_once=once)
+    if names[0].startswith("CPU"):
+        with pytest.raises(TypeError, match="is text; expected numbers"):
+            made()
+        return
+    text, numbers = made()
+
+    parts = strategy.experimental_local_results(text)
+    assert [([b"a", b"b"], name) for name in names[-count:]] == [
+        (part.numpy().tolist(), part.device[-5:]) for part in parts
+    ]
+    assert count == len(strategy.experimental_local_results(numbers))
+
+
+def test_text_that_a_function_makes_is_a_tensor():
+    assert b"a" == tf.function(lambda: tf.constant("a"))().numpy()
+
+
 def test_text_passes_through_without_being_an_input(strategy):
     if strategy.extended.backend.name == "jax":
         pytest.skip("JAX has no text")

@@ -448,3 +448,56 @@ def test_batch_reduce_to_combines_as_a_user_has_written_in_and_outside_of_functi
             return strategy.extended.batch_reduce_to("sum", [(values, "GPU:0"), (values, "GPU:1")])
 
     assert [-2.0, -2.0] == [float(one) for one in reduced(values)]
+
+
+class TestOneReplica:
+    """What one replica has is its own sum and its own mean; TensorFlow hands it on, and asks no implementation."""
+
+    class Unwanted(tf.distribute.CrossDeviceOps):
+        def reduce_implementation(self, reduce_op, per_replica_value, destinations, options):
+            raise AssertionError("nothing to reduce")
+
+        def batch_reduce_implementation(self, reduce_op, value_destination_pairs, options):
+            raise AssertionError("nothing to reduce")
+
+    @pytest.fixture(params=["mirrored", "one device", "default"])
+    def strategy(self, request, names):
+        match request.param:
+            case "mirrored":
+                return tf.distribute.MirroredStrategy(names[1:2], cross_device_ops=self.Unwanted())
+            case "one device":
+                return tf.distribute.OneDeviceStrategy(names[1])
+        return tf.distribute.get_strategy()
+
+    @pytest.mark.parametrize("around", [lambda body: body, tf.function], ids=["eager", "function"])
+    def test_the_mean_of_integers_stays_integers(self, strategy, around):
+        @around
+        def step():
+            value = strategy.run(lambda: tf.constant([3, 4]))
+            nest = strategy.run(lambda: ctx().all_reduce("MEAN", {"a": tf.constant([3, 4])}))
+            return strategy.run(lambda: ctx().all_reduce("MEAN", tf.constant([3, 4]))), nest["a"], value, value
+
+        reduced, in_nest, value, _ = step()
+        outside = strategy.reduce("MEAN", value, axis=None)
+
+        assert {("int32", (3, 4))} == {(one.dtype.name, tuple(one.tolist())) for one in (reduced, in_nest, outside)}
+
+    @pytest.mark.parametrize("around", [lambda body: body, tf.function], ids=["eager", "function"])
+    def test_so_do_slices_of_integers(self, strategy, around):
+        slices = tf.IndexedSlices(np.array([[3]], np.int32), np.array([0]), np.array([2, 1]))
+        mean = around(lambda: strategy.run(lambda: ctx().all_reduce("MEAN", slices)))()
+
+        assert ("int32", [[3]]) == (mean.values.dtype.name, np.asarray(mean.values).tolist())
+
+    @pytest.mark.parametrize("around", [lambda body: body, tf.function], ids=["eager", "function"])
+    def test_truth_values_are_refused_there_too(self, strategy, around):
+        with pytest.raises(TypeError, match="dtype bool were to be reduced"):
+            around(lambda: strategy.run(lambda: ctx().all_reduce("SUM", tf.constant(True))))()
+
+    def test_a_mean_on_another_device_is_computed(self, names):
+        with tf.device(names[1]):
+            tensor = tf.constant([3, 4])
+        value = tf.distribute.OneDeviceStrategy(names[1]).run(lambda: tensor)
+        means = [tf.distribute.ReductionToOneDevice().reduce(MEAN, value, name) for name in names[1:3]]
+
+        assert ["i", "f"] == [mean.dtype.kind for mean in means]

@@ -228,27 +228,6 @@ def test_bodies_that_are_traced_once_for_all_replicas_join_slices(strategy):
     assert [([0.0, 1.0], [0, 1], [4])] * 2 == list(map(lists, all_of_them))
 
 
-@MODES
-def test_a_tensor_of_slices_has_the_sum_of_those_with_one_index(any_backend, mode):
-    given = tf.IndexedSlices(tf.constant([1.0, 2.0, 3.0]), tf.constant([1, 1, 0]), tf.constant([3]))
-
-    assert [3.0, 3.0, 0.0] == mode(lambda: tf.convert_to_tensor(given))().tolist()
-    assert [3.0, 3.0, 0.0] == mode(tf.convert_to_tensor)(given).tolist()
-
-
-@MODES
-def test_slices_that_do_not_say_what_tensor_they_are_of_are_refused(any_backend, mode):
-    values, indices = tf.constant([1.0]), tf.constant([3])
-    with pytest.raises(ValueError, match="dense_shape"):
-        mode(lambda: tf.convert_to_tensor(tf.IndexedSlices(values, indices)))()
-    with pytest.raises(ValueError, match="expected the same dtype"):
-        mode(lambda: tf.convert_to_tensor(tf.IndexedSlices(values, indices, [4]), tf.int32))()
-    with pytest.raises(ValueError, match="indices beyond the 3 rows"):
-        mode(lambda: tf.convert_to_tensor(tf.IndexedSlices(values, indices, [3])))()
-    with pytest.raises(ValueError, match="indices beyond the 3 rows"):
-        mode(lambda at: tf.convert_to_tensor(tf.IndexedSlices(values, at, [3])))(indices)
-
-
 def test_slices_as_arguments_of_a_function_do_not_trace_it_again(any_backend):
     traces = []
 

@@ -137,3 +137,37 @@ class TestCopied:
         variable.values[1].assign(10.0)
 
         assert ([1.0, 10.0, 3.0], 14.0) == ([float(c.numpy()) for c in variable.values], float(variable.numpy()))
+
+
+@pytest.mark.parametrize("aggregation", ["NONE", "ONLY_FIRST_REPLICA", "SUM", "MEAN"])
+@pytest.mark.parametrize(("backend", "devices"), [("simulator", {"gpus": 1}), ("jax", {"cpus": 2})])
+def test_what_another_worker_writes_reaches_the_devices_of_this_one(backend, devices, aggregation):
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        with strategy.scope():
+            variable = tf.Variable([1.0, 2.0], aggregation=tf.VariableAggregation[aggregation])
+
+        def body():
+            variable.assign(tf.constant([4.0, 5.0]))
+            variable.assign_add(variable.read_value())
+            variable.scatter_add(tf.IndexedSlices(tf.constant([1.0]), tf.constant([1])))
+            return tf.convert_to_tensor(variable) + tf.constant(1.0)
+
+        return np.asarray(strategy.run(body)).tolist(), np.asarray(variable.read_value()).tolist()
+
+    with tf.using(backend, **devices):
+        written = tf.cluster.run_workers(program, 2)
+
+    value = [24.0, 32.0] if aggregation == "SUM" else [8.0, 11.0]
+    assert [([number + 1 for number in value], value)] * 2 == written
+
+
+def test_slices_with_the_same_bits_are_equal_nan_or_not(strategy):
+    variable = make(strategy, [1.0, 2.0], aggregation=NONE)
+    strategy.run(lambda: variable.scatter_add(tf.IndexedSlices(tf.constant([np.nan]), tf.constant([1]))))
+
+    assert "[1.0, nan]" == str(variable.numpy().tolist())
+    with pytest.raises(ValueError, match="different values from replica 0 and replica 1"):
+        strategy.run(
+            lambda: variable.scatter_add(tf.IndexedSlices(tf.constant([1.0]), tf.constant([replica_id() % 2])))
+        )

@@ -1,0 +1,1 @@
+"""Files and what is in them: examples, tensors, images, events, and the file system itself."""

@@ -1,0 +1,72 @@
+"""What all operations have in common, whatever they compute."""
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from refdist._core.base.jax_facts import is_concrete
+from refdist._core.base.where import HERE
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+_PLAIN = (int, float, complex, str, bytes, type(None), np.generic, np.ndarray, np.dtype, type)
+
+
+def operation(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Make an operation of a function of tensors.
+
+    In a program that is being written, what is computed from known integers alone stays known, because shapes are made of it. An
+    operation on tensors of Keras becomes a part of the model.
+    """
+
+    @functools.wraps(function)
+    def operate(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if "keras" in sys.modules and any(type(leaf).__name__ == "KerasTensor" for leaf in _leaves(args, kwargs)):
+            return _part_of_a_model(function)(*args, **kwargs)
+        draft = HERE.get().draft
+        if draft is None or not _known_integers(_leaves(args, kwargs)):
+            return function(*args, **kwargs)
+        with draft.compiler.at_once():
+            return function(*args, **kwargs)
+
+    return operate
+
+
+def _known_integers(leaves: Iterable[Any]) -> bool:
+    """Say whether arguments are integers of JAX whose values are known, or what Python and numpy have."""
+    found = False
+    for leaf in leaves:
+        if is_concrete(leaf):
+            if leaf.dtype.kind not in "biu":
+                return False
+            found = True
+        elif not isinstance(leaf, _PLAIN):
+            return False
+    return found
+
+
+def _leaves(args: Iterable[Any], kwargs: dict[str, Any]) -> Iterable[Any]:
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, (list, tuple)):
+            yield from _leaves(value, {})
+        else:
+            yield value
+
+
+def _part_of_a_model(function: Callable[..., Any]) -> Any:
+    """What Keras calls when the model is called; before, it says which shapes come out."""
+    keras: Any = importlib.import_module("keras")
+
+    class Part(keras.Operation):
+        def call(self, *args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+            return keras.src.backend.compute_output_spec(self.call, *args, **kwargs)
+
+    return Part(name=keras.src.utils.naming.auto_name(function.__name__))

@@ -1,0 +1,165 @@
+"""Keeps the last few checkpoints of a program, and deletes older ones."""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from refdist._core.saving.checkpoint import Checkpoint, next_number
+from refdist._core.saving.checkpoint_state import SUFFIX, CheckpointState, get_checkpoint_state
+
+_SECONDS_PER_HOUR = 3600
+
+
+class CheckpointManager:
+    """Saves a checkpoint again and again, and deletes the old files.
+
+    >>> import tempfile
+    >>> import refdist as tf
+    >>> folder = tempfile.mkdtemp()
+    >>> manager = tf.train.CheckpointManager(tf.train.Checkpoint(v=tf.Variable(1.0)), folder, max_to_keep=2)
+    >>> [manager.save().removeprefix(folder) for _ in range(3)]
+    ['/ckpt-1', '/ckpt-2', '/ckpt-3']
+    >>> [path.removeprefix(folder) for path in manager.checkpoints]
+    ['/ckpt-2', '/ckpt-3']
+
+    Args:
+        checkpoint: what is saved.
+        directory: the folder of the files; a manager that begins in it again goes on with what is there.
+        max_to_keep: how many files are kept; None keeps all.
+        keep_checkpoint_every_n_hours: a file that is to be deleted stays, if the last that stayed is as many hours older.
+        checkpoint_name: how the names of files begin.
+        step_counter: a variable or number that says how far the program is; `checkpoint_interval` needs it.
+        checkpoint_interval: how many steps there are at least between two saves.
+        init_fn: called by `restore_or_initialize` where there is nothing to restore.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        directory: str,
+        max_to_keep: int | None,
+        keep_checkpoint_every_n_hours: float | None = None,
+        checkpoint_name: str = "ckpt",
+        step_counter: Any = None,
+        checkpoint_interval: int | None = None,
+        init_fn: Callable[[], Any] | None = None,
+        last_checkpoint_step: Any = None,
+    ) -> None:
+        if not isinstance(checkpoint, Checkpoint):
+            raise TypeError(
+                f"CheckpointManager() got {checkpoint!r}; expected a tf.train.Checkpoint. Write CheckpointManager("
+                f"tf.train.Checkpoint(model=...), directory, max_to_keep=3)."
+            )
+        if max_to_keep is not None and (
+            isinstance(max_to_keep, bool) or int(max_to_keep) != max_to_keep or max_to_keep < 1
+        ):
+            raise ValueError(
+                f"CheckpointManager() got max_to_keep={max_to_keep}; expected at least 1, or None to keep all. Pass one of these."
+            )
+        if checkpoint_interval is not None and step_counter is None:
+            raise ValueError(
+                f"CheckpointManager() got checkpoint_interval={checkpoint_interval} and no step_counter; expected both, because "
+                f"the interval is one of steps. Pass step_counter=optimizer.iterations, or a variable of your own."
+            )
+        self._checkpoint, self._directory, self._name = checkpoint, str(directory), checkpoint_name
+        self._most, self._every_hours = max_to_keep, keep_checkpoint_every_n_hours
+        self._steps, self._interval, self._initialize = step_counter, checkpoint_interval, init_fn
+        self._last_step = None if last_checkpoint_step is None else _number(last_checkpoint_step)
+        self._latest: str | None = None
+        self._saved: dict[str, float] = {}  # when each of them was saved, the oldest first
+        # A second back, so that a manager that is made again at once does not find itself before its own files.
+        self._last_kept = time.time() - 1.0
+        known = get_checkpoint_state(self._directory)
+        if known is not None:
+            self._recall(known)
+
+    def _recall(self, known: CheckpointState) -> None:
+        paths, times = known.all_model_checkpoint_paths, known.all_model_checkpoint_timestamps
+        self._latest, self._last_kept = known.model_checkpoint_path, known.last_preserved_timestamp or self._last_kept
+        self._saved = dict(zip(paths, times if len(times) == len(paths) else [time.time()] * len(paths), strict=True))
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """What is saved."""
+        return self._checkpoint
+
+    @property
+    def directory(self) -> str:
+        """The folder of the files."""
+        return self._directory
+
+    @property
+    def checkpoint_interval(self) -> int | None:
+        """How many steps there are at least between two saves."""
+        return self._interval
+
+    @property
+    def latest_checkpoint(self) -> str | None:
+        """The checkpoint that was saved last; None if there is none, which `restore` takes too."""
+        return self._latest
+
+    @property
+    def checkpoints(self) -> list[str]:
+        """The checkpoints that are there, the oldest first; those that stay because of their age are not among them."""
+        return list(self._saved)
+
+    def save(self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None) -> str | None:
+        """Save, and delete what is too much; None if the last save was too few steps ago.
+
+        Args:
+            checkpoint_number: the number in the name of the file; else one more than the last.
+            check_interval: False saves before the interval has passed too, but not twice in one step.
+            options: `tf.train.CheckpointOptions`.
+        """
+        step = None if self._interval is None else _number(self._steps)
+        if step is not None and self._last_step is not None and self._interval is not None:
+            passed = step - self._last_step
+            if passed < self._interval if check_interval else passed == 0:
+                return None
+        prefix = os.path.join(self._directory, self._name)
+        number = next_number(self._checkpoint) if checkpoint_number is None else _number(checkpoint_number)
+        path = self._checkpoint.write(f"{prefix}-{number}", options)
+        self._last_step = step
+        self._saved.pop(path, None)  # one that is written again becomes the youngest
+        self._saved[path], self._latest = time.time(), path
+        self._record()  # before anything is deleted, so that the file never names less than there is
+        self._delete_old()
+        self._record()
+        return path
+
+    def restore_or_initialize(self) -> str | None:
+        """Restore the latest checkpoint and return its name; without one, call `init_fn` and return None."""
+        if self._latest is not None:
+            self._checkpoint.restore(self._latest)
+            if self._interval is not None:
+                self._last_step = _number(self._steps)
+            return self._latest
+        if self._initialize is not None:
+            self._initialize()
+        return None
+
+    def sync(self) -> None:
+        """Wait until everything is written: it always is."""
+
+    def _record(self) -> None:
+        assert self._latest is not None
+        CheckpointState(self._latest, self.checkpoints, [*self._saved.values()], self._last_kept).write(self._directory)
+
+    def _delete_old(self) -> None:
+        while self._most is not None and len(self._saved) > self._most:
+            path = next(iter(self._saved))
+            saved = self._saved.pop(path)
+            if self._every_hours and saved - self._every_hours * _SECONDS_PER_HOUR >= self._last_kept:
+                self._last_kept = saved
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(path + SUFFIX)
+
+
+def _number(value: Any) -> int:
+    """The number that a variable, a tensor or Python has."""
+    return int(np.asarray(value))
