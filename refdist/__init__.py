@@ -1,6 +1,7 @@
 """The documented `tf.distribute.Strategy` API, made again small: `import refdist as tf`."""
 
 from refdist import (
+    autograph,
     cluster,
     compat,
     config,
@@ -162,6 +163,7 @@ __all__ = [
     "add_n",
     "argmax",
     "argmin",
+    "autograph",
     "bfloat16",
     "bool",
     "cast",

@@ -27,6 +27,7 @@ ROOMS = (
     "clusters",
     "input",
     "strategies",
+    "autograph",
     "staging",
     "saving",
     "ops",

@@ -19,17 +19,19 @@ from refdist._core.ops.missing_names import REMEDIES
 DOCUMENTED = {
     "": """
         GradientTape Graph IndexedSlices Module Tensor TensorShape TensorSpec UnconnectedGradients Variable
-        VariableAggregation VariableSynchronization abs add add_n argmax argmin bfloat16 bool cast clip_by_value
-        compat concat config constant control_dependencies convert_to_tensor cos custom_gradient data device
-        distribute divide equal errors estimator executing_eagerly exp expand_dims eye fill float16 float32 float64
-        floor function gather get_logger gradients greater greater_equal group identity int16 int32 int64 int8 io
-        is_tensor keras less less_equal linspace logical_and logical_not logical_or lookup math matmul maximum
-        minimum multiply name_scope negative nest nn no_op not_equal one_hot ones ones_like pad pow print random
-        range rank recompute_grad reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min
+        VariableAggregation VariableSynchronization abs add add_n argmax argmin autograph bfloat16 bool cast
+        clip_by_value compat concat config constant control_dependencies convert_to_tensor cos custom_gradient data
+        device distribute divide equal errors estimator executing_eagerly exp expand_dims eye fill float16 float32
+        float64 floor function gather get_logger gradients greater greater_equal group identity int16 int32 int64
+        int8 io is_tensor keras less less_equal linspace logical_and logical_not logical_or lookup math matmul
+        maximum minimum multiply name_scope negative nest nn no_op not_equal one_hot ones ones_like pad pow print
+        random range rank recompute_grad reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min
         reduce_prod reduce_sum reshape round saved_model shape sigmoid sign sin size split sqrt square squeeze stack
         stop_gradient string subtract summary tan tanh tile tpu train transpose uint8 unstack variable_creator_scope
         where zeros zeros_like
     """,
+    "autograph": "experimental",
+    "autograph.experimental": "Feature do_not_convert set_loop_options",
     "compat": """
         as_bytes as_str as_text path_to_str v1
     """,

@@ -1,6 +1,7 @@
 """Where in the user's code a call into this package was made: what identifies a meeting, and what messages show."""
 
 import enum
+import pathlib
 import sys
 from types import CodeType
 from typing import Any, NamedTuple
@@ -18,6 +19,9 @@ class Place(NamedTuple):
         return f"{self.file}:{self.line}, in {self.function}"
 
 
+_REFDIST = str(pathlib.Path(__file__).parents[2])
+_LIBRARIES = ("jax", "numpy", "optree")
+
 Site = tuple[Place, ...]  # of each of the user's frames, the innermost first
 
 _MOST_KNOWN = 16_384
@@ -32,10 +36,12 @@ class _Kind(enum.Enum):
     OURS = enum.auto()
     SIMULATOR = enum.auto()
     JAX = enum.auto()  # left out: which path a call takes through JAX depends on its caches
+    AUTOGRAPH = enum.auto()  # left out: it stands between parts of the user's code, which it calls
     NATIVE = enum.auto()  # what it calls is called from C++ code, which a paused replica must not leave unfinished
 
 
-_OURS, _SIMULATOR, _JAX, _NATIVE = _Kind.OURS, _Kind.SIMULATOR, _Kind.JAX, _Kind.NATIVE
+_OURS, _SIMULATOR, _NATIVE = _Kind.OURS, _Kind.SIMULATOR, _Kind.NATIVE
+_LEFT_OUT = frozenset({_Kind.JAX, _Kind.AUTOGRAPH})
 _KINDS: dict[str, _Kind] = {}  # by the name of a module
 # Pausing below the C++ code of JAX's own trees does no harm; below that of its callbacks, it ends the process.
 _CALLBACKS = frozenset({"jax._src.callback", "jax._src.debugging"})
@@ -65,7 +71,7 @@ def call_site(depth: int = 1, *, pausing: bool = False) -> Site:
                 f"{f' at {site[-1]}' if site else ''}; expected Python code alone between the replica's function and the call, "
                 f"because C++ code cannot be left halfway. Use tf.nest.map_structure or a loop, and make the call there."
             )
-        if kind is not _JAX and (kind is not _NATIVE or name not in _CALLBACKS):
+        if kind not in _LEFT_OUT and (kind is not _NATIVE or name not in _CALLBACKS):
             code = frame.f_code
             known = _KNOWN.get((id(code), frame.f_lasti))
             place = _place(code, frame.f_lasti) if known is None else known[0]
@@ -80,7 +86,8 @@ def call_site(depth: int = 1, *, pausing: bool = False) -> Site:
 def _kind(name: str) -> _Kind:
     """Say whom a module belongs to, and remember it."""
     if name.startswith("refdist."):
-        found = _Kind.OURS
+        between = "._core.autograph." in name or name.endswith(".control_flow")
+        found = _Kind.AUTOGRAPH if between else _Kind.OURS
     elif name.startswith("simulator."):
         found = _Kind.SIMULATOR
     elif name.startswith("optree") or name in _CALLBACKS:
@@ -91,6 +98,11 @@ def _kind(name: str) -> _Kind:
         _KINDS.clear()
     _KINDS[name] = found
     return found
+
+
+def of_user(file: str) -> bool:
+    """Say whether a file belongs to the user's program, not to this package or to one that it is made with."""
+    return not file.startswith((_REFDIST, "<")) and not any(f"/{name}/" in file for name in _LIBRARIES)
 
 
 def where(site: Site) -> str:

@@ -12,6 +12,7 @@ _VALUE_ERRORS = frozenset(
         "TracerArrayConversionError",
         "TracerBoolConversionError",
         "TracerIntegerConversionError",
+        "UnknownLength",  # our own, of a range that a tensor ends
     }
 )
 

@@ -18,6 +18,7 @@ from refdist._core.compilers import array_methods
 from refdist._core.compilers import integer_operators as operators
 from refdist._core.compilers.costs import cost_of
 from refdist._core.compilers.draft_backend import DraftBackend
+from refdist._core.compilers.further_inputs import further_input, with_further_inputs
 from refdist._core.compilers.jax_traces import checked_indices, trace_state, unseen_trace, writing_a_program
 from refdist._core.compilers.means import averaged
 from refdist._core.compilers.merging import merged
@@ -98,7 +99,8 @@ class ReplicaCompiler(abc.ABC):
         axes = [(AXIS, self.count)] if self.count > 1 else None
         avals = [jax.ShapeDtypeStruct(shape, _narrowed(dtype)) for shape, dtype in specs]
         with self.placed(), checked_indices():
-            jaxpr = jax.make_jaxpr(recorded, axis_env=axes)(*avals)
+            jaxpr, further = with_further_inputs(jax.make_jaxpr(recorded, axis_env=axes)(*avals))
+        own_inputs = (*further.own, *own_inputs)
         for const in jaxpr.consts:
             if is_tracer(const):
                 lax.eq(const, const)  # a tensor of another trace, which has ended: JAX says where it was made
@@ -108,13 +110,18 @@ class ReplicaCompiler(abc.ABC):
         compared = [i for i, (own, varies) in enumerate(zip(owned, varying, strict=True)) if varies and not own]
         return WrittenProgram(
             jaxpr,
-            own_inputs=tuple(own_inputs),
+            own_inputs=own_inputs,
             own_outputs=tuple(own_outputs),
             used=tuple(index for index, var in enumerate(jaxpr.jaxpr.invars) if id(var) in present),
             compared=tuple(compared) if self.count > 1 else (),
             needless_sums=frozenset(needless),
             steps_differ=self._steps_differ,
+            further=further.numbers,
         )
+
+    def further_input(self, spec: Spec, number: int, *, own: bool) -> jax.Array:
+        shape, dtype = spec
+        return further_input(shape, _narrowed(dtype), own=own and self.count > 1, number=number)
 
     def write_replica(self, body: Callable[[], Sequence[Any]]) -> ReplicaPart:
         with unseen_trace():  # so that no cache of JAX answers with the code that another replica has written

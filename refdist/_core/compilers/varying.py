@@ -8,7 +8,9 @@ import numpy as np
 from jax.core import eval_jaxpr as evaluated
 from jax.extend.core import Literal
 
-from refdist._core.compilers.jaxpr_steps import MEETINGS, asks_who, bound, read
+from refdist._core.base.call_sites import of_user
+from refdist._core.base.errors import MeetingError
+from refdist._core.compilers.jaxpr_steps import CALLS, MEETINGS, asks_who, bound, meets, plain, read
 
 
 def varying_outputs(jaxpr: Any, inputs: Sequence[bool]) -> tuple[list[bool], set[int]]:
@@ -16,16 +18,88 @@ def varying_outputs(jaxpr: Any, inputs: Sequence[bool]) -> tuple[list[bool], set
 
     Say also which of its steps add up what is equal on all replicas: these need no exchange.
     """
-    varying = {var for var, differs in zip(jaxpr.invars, inputs, strict=True) if differs}
-    needless: set[int] = set()
-    for step, eqn in enumerate(jaxpr.eqns):
-        if eqn.primitive.name in MEETINGS:
-            if eqn.primitive.name == "psum" and not any(a in varying for a in eqn.invars if not isinstance(a, Literal)):
-                needless.add(step)
-            continue
-        if asks_who(eqn) or any(not isinstance(atom, Literal) and atom in varying for atom in eqn.invars):
-            varying.update(eqn.outvars)
-    return [not isinstance(atom, Literal) and atom in varying for atom in jaxpr.outvars], needless
+    flow = _Flow(jaxpr, inputs)
+    return flow.outputs, flow.needless
+
+
+class _Flow:
+    """What may differ between replicas, followed through a program, and through those inside its steps."""
+
+    def __init__(self, jaxpr: Any, inputs: Sequence[bool]) -> None:
+        self._varying = {var for var, differs in zip(jaxpr.invars, inputs, strict=True) if differs}
+        self.needless: set[int] = set()
+        for step, eqn in enumerate(jaxpr.eqns):
+            given = [self._differs(atom) for atom in eqn.invars]
+            name = eqn.primitive.name
+            if name in MEETINGS:
+                if name == "psum" and not any(given):
+                    self.needless.add(step)
+                continue
+            if name == "axis_index":
+                made = [True]
+            elif name in _INNER:
+                made = _INNER[name](eqn, given)
+            else:
+                made = [asks_who(eqn) or any(given)] * len(eqn.outvars)
+            self._varying.update(var for var, differs in zip(eqn.outvars, made, strict=True) if differs)
+        self.outputs = [self._differs(atom) for atom in jaxpr.outvars]
+
+    def _differs(self, atom: Any) -> bool:
+        return not isinstance(atom, Literal) and atom in self._varying
+
+
+def _call(eqn: Any, given: list[bool]) -> list[bool]:
+    return _Flow(plain(eqn.params["jaxpr"]), given).outputs
+
+
+def _cond(eqn: Any, given: list[bool]) -> list[bool]:
+    if given[0]:
+        _require_alone(eqn, "branch")
+        return [True] * len(eqn.outvars)
+    ends = [_Flow(plain(branch), given[1:]).outputs for branch in eqn.params["branches"]]
+    return [any(column) for column in zip(*ends, strict=True)]
+
+
+def _scan(eqn: Any, given: list[bool]) -> list[bool]:
+    consts, carried = eqn.params["num_consts"], eqn.params["num_carry"]
+    now, last = given[consts : consts + carried], consts + carried
+    while True:
+        ends = _Flow(plain(eqn.params["jaxpr"]), [*given[:consts], *now, *given[last:]]).outputs
+        after = [a or b for a, b in zip(now, ends[:carried], strict=True)]
+        if after == now:
+            return [*now, *ends[carried:]]
+        now = after
+
+
+def _while(eqn: Any, given: list[bool]) -> list[bool]:
+    tested, first = eqn.params["cond_nconsts"], eqn.params["cond_nconsts"] + eqn.params["body_nconsts"]
+    now = given[first:]
+    while True:
+        (differs,) = _Flow(plain(eqn.params["cond_jaxpr"]), [*given[:tested], *now]).outputs
+        if differs:
+            _require_alone(eqn, "loop")
+            return [True] * len(now)
+        ends = _Flow(plain(eqn.params["body_jaxpr"]), [*given[tested:first], *now]).outputs
+        after = [a or b for a, b in zip(now, ends, strict=True)]
+        if after == now:
+            return now
+        now = after
+
+
+_INNER = {"cond": _cond, "scan": _scan, "while": _while, **dict.fromkeys(CALLS, _call)}
+
+
+def _require_alone(eqn: Any, what: str) -> None:
+    """Raise if replicas meet where each may take a different way."""
+    if meets(eqn):
+        frames = [frame for frame in eqn.source_info.traceback.frames if of_user(frame.file_name)]
+        place = f" at {frames[0].file_name}:{frames[0].line_num}" if frames else ""
+        raise MeetingError(
+            f"The replicas were to meet (in all_reduce(), all_gather(), merge_call() or a write to a mirrored variable) in a {what}"
+            f"{place} whose condition may differ between replicas; expected all of them to take the same way, because the others "
+            f"would wait for ever. Meet outside of it, or reduce the condition first, as in "
+            f"tf.reduce_all(context.all_gather(condition, 0))."
+        )
 
 
 def run_program(closed: Any, inputs: Sequence[Any], needless: Container[int], count: int) -> list[Any]:

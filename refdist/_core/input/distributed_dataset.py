@@ -53,6 +53,8 @@ class DistributedIterator(Loop):
 
     def get_next(self) -> Any:
         """Return the next element, or raise an OutOfRangeError at the end."""
+        if HERE.get().draft is not None:
+            return next(self)
         mark = self._at[1]
         try:
             return next(self)
@@ -66,6 +68,7 @@ class DistributedIterator(Loop):
 
     def get_next_as_optional(self) -> "Optional":
         """Return the next element as an Optional, which is empty at the end."""
+        leave_draft_for_data()  # whether it is empty is known only when a program runs
         mark = self._at[1]
         try:
             return Optional([next(self)])

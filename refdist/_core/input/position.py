@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from refdist._core.base import nest
+from refdist._core.base.where import HERE
 from refdist._core.input.batching import Batch
 from refdist._core.input.stage import DELIVERING, Iteration, ShuffleSeed, Stage
 from refdist._core.input.transforms import Cache, Shuffle
-from refdist._core.replicas.specs import spec_of
+from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec, spec_of
 from refdist._core.seam.draft import leave_draft_for_data
 
 _KEYS = {"consumed", "unit", "shuffles", "samples", "whole"}
@@ -49,12 +50,19 @@ class Loop:
         self._start(None)
 
     def __iter__(self) -> Any:
+        leave_draft_for_data()  # a program has a certain number of steps, and a loop as many as there are elements
         return self
 
     def __next__(self) -> Any:
         self._require_place()
-        leave_draft_for_data()
+        draft = HERE.get().draft
+        if draft is not None:
+            return draft.next_of(self)
         elements, mark, in_place = self._at
+        if self._put_back:
+            element, after = self._put_back.pop()
+            self._at = elements, after, in_place
+            return element
         if not in_place:
             elements = self._resumed(elements, mark)
         self._at = elements, mark, False
@@ -67,6 +75,42 @@ class Loop:
         except BaseException:
             self._settle(mark)
             raise
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of an element."""
+        raise NotImplementedError
+
+    @functools.cached_property
+    def kind(self) -> Any:
+        """What iterators over elements of the same spec have in common; None where the spec is not known."""
+        try:
+            spec = self.element_spec
+        except Exception:  # of a user's function, on which the spec depends
+            return None
+        return nest.shape_of(spec), tuple(nest.flatten(spec))
+
+    @property
+    def dtypes(self) -> set[Any]:
+        """The dtypes of the tensors in an element, as far as its spec is known."""
+        leaves = () if self.kind is None else self.kind[1]
+        specs = [one for leaf in leaves for one in (leaf.specs if isinstance(leaf, PerReplicaSpec) else (leaf,))]
+        return {spec.dtype for spec in specs if isinstance(spec, TensorSpec)}
+
+    @property
+    def mark(self) -> Callable[[], State]:
+        """A function that computes the position of the loop as it is now."""
+        return self._at[1]
+
+    def put_back(self, element: Any, mark: Callable[[], State]) -> None:
+        """Undo the delivery of the last element, which the next call delivers again.
+
+        Args:
+            mark: the one from before the element.
+        """
+        elements, after, in_place = self._at
+        self._put_back.append((element, after))
+        self._at = elements, mark, in_place
 
     def _require_place(self) -> None:
         """Raise where the code that asks for an element cannot have one."""
@@ -81,6 +125,7 @@ class Loop:
 
     def _start(self, state: State | None) -> None:
         elements = self._begin(state)
+        self._put_back: list[tuple[Any, Callable[[], State]]] = []  # elements that wait, the next one last, with marks
         self._at = elements, elements.mark(), True  # the last: whether the elements continue at the mark
 
     def _settle(self, mark: Callable[[], State]) -> None:

@@ -23,7 +23,6 @@ REMEDIES = {
     "py_function": "the Python function itself, or jax.pure_callback in a tf.function",
     "numpy_function": "the Python function itself, or jax.pure_callback in a tf.function",
     "debugging": "assert, or numpy.testing",
-    "autograph": "plain Python: tf.function does not rewrite if and for; use jax.lax.cond and jax.lax.scan",
     "ragged": "padded_batch() of tf.data, and masks",
     "RaggedTensor": "padded_batch() of tf.data, and masks",
     "sparse": "tf.IndexedSlices, or jax.experimental.sparse",
@@ -44,6 +43,10 @@ REMEDIES = {
     "nn.embedding_lookup": "tf.gather",
     "math.top_k": "jax.lax.top_k",
     "math.erf": "jax.scipy.special.erf",
+    "autograph.to_code": "tf.function, which converts the function",
+    "autograph.to_graph": "tf.function, which converts the function",
+    "autograph.set_verbosity": "nothing: the notes of an error say what was not converted",
+    "autograph.trace": "tf.print, or print, which prints while a function is traced",
 }
 
 

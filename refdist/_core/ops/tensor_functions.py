@@ -2,6 +2,7 @@
 
 import builtins
 import contextlib
+import importlib
 import warnings
 from collections.abc import Generator, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from refdist._core.base import convert
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.base.indexed_slices import IndexedSlices
-from refdist._core.base.jax_facts import is_concrete, is_jax
+from refdist._core.base.jax_facts import is_concrete, is_jax, is_tracer
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import DeviceName, resolve_within
 from refdist._core.devices.tensor import Tensor as SimulatedTensor
@@ -111,7 +112,10 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Any:
 @operation
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: Any = None) -> Any:
     """Count from start up to limit, in the widest dtype of the arguments; Python integers are int32."""
-    bounds = [convert.to_array(bound) for bound in ((0, start, delta) if limit is None else (start, limit, delta))]
+    given = [current_value(bound) for bound in ((0, start, delta) if limit is None else (start, limit, delta))]
+    if HERE.get().draft is not None and any(map(is_tracer, given)):
+        return importlib.import_module("refdist._core.autograph.ranges").SymbolicRange(*given, dtype=dtype)
+    bounds = [convert.to_array(bound) for bound in given]
     wide = (
         numpy_dtype(dtype)
         if dtype is not None

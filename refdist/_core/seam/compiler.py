@@ -45,6 +45,7 @@ class WrittenProgram:
     compared: tuple[int, ...]  # outputs that should be equal on all replicas, but need not be
     needless_sums: frozenset[int]  # steps that add up what is equal on all replicas
     steps_differ: bool  # whether replicas take different steps
+    further: tuple[int, ...] = ()  # the numbers of the first inputs, which the body has asked for on its way
 
 
 class Compiler(Protocol):
@@ -89,11 +90,17 @@ class Compiler(Protocol):
     def write(self, body: Body, specs: Sequence[Spec], own_inputs: Sequence[bool]) -> WrittenProgram:
         """Call a body to write a whole program from the point of view of one replica.
 
+        Inputs that the body asks for on its way come before all others.
+
         Args:
             body: takes a tensor for each input.
             specs: shape and dtype of each input.
             own_inputs: whether each replica has its own.
         """
+        ...
+
+    def further_input(self, spec: Spec, number: int, *, own: bool) -> Tensor:
+        """One more input of the program that is being written, asked for in the middle of it, and known by a number."""
         ...
 
     def write_replica(self, body: Callable[[], Sequence[Tensor]]) -> ReplicaPart:

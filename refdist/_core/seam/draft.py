@@ -1,11 +1,13 @@
 """A program that is being written: what its code sees in place of devices and stored values."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from refdist._core.base.where import HERE
 
 if TYPE_CHECKING:
+    from refdist._core.input.position import Loop
     from refdist._core.seam.backend import Backend
     from refdist._core.seam.compiler import Compiler
     from refdist._core.strategies.strategy import StrategyBase
@@ -18,6 +20,18 @@ class Draft(Protocol):
 
     compiler: "Compiler"
     backend: "Backend"  # its tensors are JAX's tracers, and all of them lie on the replica's own device
+    values: dict[Any, Any]  # what variables hold, and what has to hold, at the current point of the program
+    entropy: Any  # what random numbers are made from
+    converting: bool  # whether functions are converted before they are called
+    unconverted: list[str]  # the functions that could not be, and why
+
+    def in_transformation(self) -> bool:
+        """Say whether the code is in a transformation of JAX that was begun in this draft."""
+        ...
+
+    def part(self, values: dict[Any, Any] | None = None) -> AbstractContextManager[dict[Any, Any]]:
+        """Enter a part of the program that is written by itself, such as a branch: what it writes is kept apart."""
+        ...
 
     def extended(self, strategy: "StrategyBase") -> "StrategyExtended":
         """The verbs of a strategy while the program is written."""
@@ -41,6 +55,10 @@ class Draft(Protocol):
 
     def draw(self, seed: int | None, blocks: int) -> Any:
         """Where random numbers are found: other ones in each run of the program and, without a seed, on each replica."""
+        ...
+
+    def next_of(self, loop: "Loop") -> Any:
+        """What stands for the next element of an iterator, which each run of the program takes anew."""
         ...
 
     def create(self, make: Callable[..., Any], kwargs: dict[str, Any]) -> "Variable":

@@ -1,18 +1,15 @@
 """What to do about a body that cannot become a program."""
 
-import pathlib
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from refdist._core.base.call_sites import of_user
 from refdist._core.base.jax_facts import asks_for_a_value, mentions_tracer, outlived_its_trace
 
-_REFDIST = str(pathlib.Path(__file__).parents[2])
-_LIBRARIES = ("jax", "numpy", "optree", "flax")
-
 NO_VALUE = (
-    "the value of a tensor was asked for, which is not known before the program runs. Use jnp.where or lax.cond in place of `if`, "
-    "lax.fori_loop in place of a loop over a tensor's value, and jax.numpy in place of numpy; or take @tf.function away"
+    "the value of a tensor was asked for, which is not known before the program runs. Write `if` and loops over tensors in "
+    "functions of your own, which are converted unless autograph=False; use jax.numpy in place of numpy; or take @tf.function away"
 )
 LEAKED = (
     "it uses a tensor that another trace has left in a list, an attribute or the like, which has no value after that trace. "
@@ -25,18 +22,24 @@ SHARED = (
 NOWHERE = "its tensors are not on a device before the program runs. Use tf.device_name(tensor), or ask outside of the function"
 
 
-def explain(error: BaseException, fn: Callable[..., Any]) -> None:
-    """Say where in the user's code a body could not be traced, and what to do."""
+def explain(error: BaseException, fn: Callable[..., Any], unconverted: Sequence[str] = ()) -> None:
+    """Say where in the user's code a body could not be traced, and what to do.
+
+    Args:
+        unconverted: what the functions are that could not be converted, and why.
+    """
     advice, name = advice_on(error), getattr(fn, "__qualname__", repr(fn))
     if advice is LEAKED:
         error.add_note(f"The function {name} could not be traced: {advice}.")  # JAX says where it was made
         return
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _of_user(frame.filename)]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if of_user(frame.filename)]
     if advice is not None and frames:
         last = frames[-1]
         error.add_note(
             f"The function {name} could not be traced at {last.filename}:{last.lineno}, in {last.name}: {advice}."
         )
+        for reason in dict.fromkeys(unconverted):
+            error.add_note(reason)
 
 
 def advice_on(error: BaseException) -> str | None:
@@ -50,7 +53,3 @@ def advice_on(error: BaseException) -> str | None:
     if named and getattr(error, "name", None) == "device":
         return NOWHERE
     return NO_VALUE if named or asks_for_a_value(error) else None
-
-
-def _of_user(filename: str) -> bool:
-    return not filename.startswith((_REFDIST, "<")) and not any(f"/{name}/" in filename for name in _LIBRARIES)

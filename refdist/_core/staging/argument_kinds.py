@@ -12,11 +12,12 @@ from refdist._core.input.dataset import Dataset, DatasetIterator
 from refdist._core.input.distributed_dataset import DistributedDataset, DistributedIterator
 from refdist._core.input.input_iterator import InputIterator
 from refdist._core.replicas.values import DistributedValues, PerReplica
-from refdist._core.staging.cache_keys import PLAIN, ByIdentity, value_key
+from refdist._core.staging.cache_keys import PLAIN, ByIdentity, argument_key, value_key
 from refdist._core.variables.variable import Variable
 
 _TENSORS: set[type] = set()  # the types of tensors met so far, to recognise them quickly
-_SOURCES = (Dataset, DatasetIterator, DistributedDataset, DistributedIterator, InputIterator)
+_SOURCES = (Dataset, DistributedDataset, InputIterator)
+_ITERATORS = (DatasetIterator, DistributedIterator)
 
 
 class ArgumentKinds:
@@ -46,14 +47,23 @@ class ArgumentKinds:
             return self._distributed(place, leaf)
         dtype = getattr(leaf, "dtype", None)
         if dtype is None or not hasattr(leaf, "shape") or not hasattr(leaf, "__array__"):
+            if isinstance(leaf, _ITERATORS):
+                return self._iterator(leaf)
             self.in_python = self.in_python or isinstance(leaf, _SOURCES)
-            return ByIdentity(leaf)
+            return argument_key(leaf)
         if is_tracer(leaf):
             self.has_tracers = True
         else:
             _remember_type(leaf)
         self._add(place, dtype, self.tensors)
         return leaf.shape, dtype
+
+    def _iterator(self, leaf: DatasetIterator | DistributedIterator) -> Any:
+        """An iterator by the spec of its elements, which are inputs of the program."""
+        if leaf.kind is None:
+            return ByIdentity(leaf)
+        self.wide = self.wide or any(map(is_wide, leaf.dtypes))
+        return type(leaf), leaf.kind
 
     def _distributed(self, place: int, leaf: DistributedValues) -> Any:
         spec = leaf.spec
@@ -67,8 +77,7 @@ class ArgumentKinds:
         return type(leaf), tuple(map(value_key, leaf.values))
 
     def _add(self, place: int, dtype: Any, places: list[int]) -> None:
-        kind = getattr(dtype, "kind", "V")  # JAX's random keys have none
-        if kind in "OSU":
+        if getattr(dtype, "kind", "V") in "OSU":  # JAX's random keys have no kind
             self.text.append(place)
             return
         places.append(place)

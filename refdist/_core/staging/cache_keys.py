@@ -29,6 +29,33 @@ class ByIdentity:
         return f"{self._object!r} ({id(self._object):#x})"
 
 
+class ByValue:
+    """An object as part of a key: equal to those that say that they are equal to it, and kept alive by the key."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, thing: Any) -> None:
+        self._object = thing
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ByValue) and bool(self._object == other._object)
+
+    def __hash__(self) -> int:
+        return hash(self._object)
+
+    def __str__(self) -> str:
+        return repr(self._object)
+
+
+def argument_key(argument: Any) -> Any:
+    """An argument that is no tensor as part of a key: equal objects are one kind of input, if they can be hashed."""
+    if isinstance(argument, PLAIN):
+        return value_key(argument)
+    # An array is equal to another in each number by itself.
+    plain = type(argument).__hash__ in (None, object.__hash__) or hasattr(argument, "__array__")
+    return ByIdentity(argument) if plain else ByValue(argument)
+
+
 def value_key(value: Any) -> Any:
     """A value as part of a key: Python values by value, everything else by identity."""
     if isinstance(value, float):

@@ -10,7 +10,7 @@ from refdist._core.base import nest
 from refdist._core.replicas import context
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
 from refdist._core.staging.input_signature import fitting_leaf
-from refdist._core.staging.program import Program
+from refdist._core.staging.program_cache import Kept
 from refdist._core.variables.variable import Variable
 
 _SPECS = (TensorSpec, PerReplicaSpec)
@@ -30,7 +30,7 @@ class ConcreteFunction:
     def __init__(
         self,
         function: Callable[..., Any],
-        program: Callable[[Any, Any], Program | None],
+        program: Callable[[Any, Any], Kept | None],
         names: Sequence[str],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],

@@ -2,7 +2,6 @@
 
 import functools
 import sys
-import threading
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,23 +10,24 @@ from refdist._core.base import nest
 from refdist._core.base.callables import require_callable
 from refdist._core.base.errors import OutOfRangeError
 from refdist._core.base.indexed_slices import ARGUMENTS, IndexedSlices
-from refdist._core.base.jax_facts import tracing
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
 from refdist._core.replicas.values import regroup, select
-from refdist._core.seam.draft import NeedsPython, NeedsWide
+from refdist._core.seam.draft import NeedsPython
 from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
 from refdist._core.staging.cache_keys import function_key
+from refdist._core.staging.call_signature import call_signature
 from refdist._core.staging.concrete_function import ConcreteFunction
 from refdist._core.staging.input_signature import conforming
 from refdist._core.staging.parameters import Parameters
-from refdist._core.staging.program import Program
-from refdist._core.staging.program_cache import ProgramCache
-from refdist._core.staging.references import closes_over_tensors, mentioned_strategy
-from refdist._core.staging.replica_draft import OtherStrategy, UnevenReplicas
+from refdist._core.staging.program_cache import Kept, ProgramCache
+from refdist._core.staging.program_source import ForeignTrace, ProgramSource
+from refdist._core.staging.references import closes_over_tensors
+from refdist._core.staging.replica_draft import UnevenReplicas
 from refdist._core.staging.returned_values import returned_from_draft, returned_from_python
-from refdist._core.staging.writer import Call, ProgramWriter
+from refdist._core.staging.trace_count import Traces
+from refdist._core.staging.writer import Call
 from refdist._core.strategies.arguments import require_arguments
 from refdist._core.strategies.strategy import StrategyBase
 
@@ -71,16 +71,23 @@ def function(
     Args:
         func: the function; without it, a decorator is returned.
         input_signature: a nest of TensorSpecs for the positional arguments.
-        autograph: accepted; Python's own control flow happens while the program is written.
+        autograph: whether `if`, `while`, `for`, `and`, `or`, `not` over tensors become part of the program.
         jit_compile: accepted; every program is compiled.
-        reduce_retracing: accepted; a program is written for each shape.
+        reduce_retracing: let the trace for a second shape stand for all shapes that differ in the same places.
         trace_once: write the replicas' part of a program once for all of them, with a symbolic replica number.
     """
     unknown = others.keys() - _ACCEPTED
     if unknown:
         raise TypeError(f"function() got {', '.join(sorted(unknown))}; expected documented arguments. Leave it out.")
+    relax = bool(reduce_retracing or others.get("experimental_relax_shapes"))
     if func is None:
-        return functools.partial(function, input_signature=input_signature, trace_once=trace_once)
+        return functools.partial(
+            function,
+            input_signature=input_signature,
+            autograph=autograph,
+            reduce_retracing=relax,
+            trace_once=trace_once,
+        )
     if isinstance(func, Function):
         return func
     require_callable(func, "function()")
@@ -89,7 +96,7 @@ def function(
             f"function() got input_signature={input_signature!r}; expected a list or tuple with a spec for each argument. Write "
             f"[{input_signature!r}]."
         )
-    return Function(func, input_signature, trace_once)
+    return Function(func, input_signature, trace_once, relax=relax, autograph=autograph)
 
 
 _eagerly = False  # whether bodies run in Python, as documented for debugging
@@ -117,30 +124,31 @@ def functions_run_eagerly() -> bool:
     return _eagerly
 
 
-class ForeignTrace(BaseException):
-    """Says that JAX is tracing something else, from which a program of ours cannot be separated."""
-
-
 class Function:
     """A Python function whose calls are compiled programs, one for each kind of input."""
 
-    def __init__(self, python_function: Callable[..., Any], input_signature: Any, trace_once: bool) -> None:
+    def __init__(
+        self,
+        python_function: Callable[..., Any],
+        input_signature: Any,
+        trace_once: bool,
+        *,
+        relax: bool = False,
+        autograph: bool = True,
+    ) -> None:
         functools.update_wrapper(self, python_function)
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
-        self._trace_once = trace_once
+        self._trace_once, self._relax, self._autograph = trace_once, relax, autograph
+        self._source = ProgramSource(self, Traces(relax=relax), once=trace_once, autograph=autograph)
         self._parameters = Parameters(python_function)
         # So many arguments by their places are in that form already; mostly there are.
         self._enough = (
             self._parameters.count if self.input_signature is None and self._parameters.plain else sys.maxsize
         )
         self._programs = ProgramCache(getattr(python_function, "__qualname__", repr(python_function)))
-        self._strategy: StrategyBase | None = None  # the one that the body uses without a scope around the call
-        self._lock = threading.RLock()
         self._bound: dict[int, Function] = {}
         self._closures: dict[Any, set[Any]] = {}
-        self._count = 0
-        self._called: set[Any] = set()  # the functions that have had their first call, and so have made their variables
 
     @context.contained
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -154,7 +162,7 @@ class Function:
             # A program knows a variable as a whole, not one of its copies.
             return self.python_function(*args, **kwargs)
         if here.draft is not None:
-            return returned_from_draft(self.python_function(*args, **kwargs))
+            return self._inlined(args, kwargs)
         if here.tapes is not None:  # which record operations one by one
             return self.python_function(*args, **kwargs)
         if frame is None or frame.replica is None or frame.strategy.extended.plan.name == "default":
@@ -163,6 +171,15 @@ class Function:
             with context.crossed(frame.strategy):
                 return self.run_in_replicas(frame.strategy, self, args, kwargs)
         return self._meet(frame.replica, args, kwargs)
+
+    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the body as part of the program of another function."""
+        draft: Any = HERE.get().draft
+        before, draft.converting = draft.converting, self._autograph and draft.converting
+        try:
+            return returned_from_draft(draft.converted(self.python_function)(*args, **kwargs))
+        finally:
+            draft.converting = before
 
     def run_in_replicas(self, strategy: StrategyBase, fn: Any, args: Any, kwargs: Any) -> Any:
         """Do the work of `strategy.run` as one program."""
@@ -194,8 +211,8 @@ class Function:
         return len(keys) > _MOST_CLOSURES
 
     def experimental_get_tracing_count(self) -> int:
-        """How many programs have been written."""
-        return self._count
+        """How many kinds of input the function was traced for; several programs may do the work of one."""
+        return self._source.traces.count
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The function for one kind of arguments: specs or tensors, and Python values, which it keeps.
@@ -206,7 +223,7 @@ class Function:
             args = self.input_signature
         args, kwargs = self._parameters.placed(args, kwargs)
 
-        def program(placed: tuple[Any, ...], named: dict[str, Any]) -> Program | None:
+        def program(placed: tuple[Any, ...], named: dict[str, Any]) -> Kept | None:
             placed, named = self._arguments(placed, named)
             return self._program(None, self.python_function, placed, named)[1]
 
@@ -236,7 +253,9 @@ class Function:
         # A copy of an object brings along the method of the original.
         if key not in kept or kept[key].python_function.__self__ is not instance:
             method = types.MethodType(self.python_function, instance)
-            kept[key] = Function(method, self.input_signature, self._trace_once)
+            kept[key] = Function(
+                method, self.input_signature, self._trace_once, relax=self._relax, autograph=self._autograph
+            )
         return kept[key]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Function":
@@ -268,11 +287,14 @@ class Function:
             if on is not None:
                 context.require_no_trace("run()")
             return fn(*args, **kwargs)  # this is part of a program that is being written elsewhere
-        return self._run_in_python(on, fn, args, kwargs) if program is None else program(leaves)
+        try:
+            return self._run_in_python(on, fn, args, kwargs) if program is None else program(leaves)
+        except NeedsPython:  # for the elements that come next
+            return self._run_in_python(on, fn, args, kwargs)
 
     def _program(
         self, on: StrategyBase | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
-    ) -> tuple[Sequence[Any], Program | None]:
+    ) -> tuple[Sequence[Any], Kept | None]:
         """The leaves of a call, of which its program takes some, and the program; None where Python has to do the work."""
         around = on if on is not None else context.get_strategy()
         place = around.extended  # a different one on each worker of a parameter server strategy
@@ -289,13 +311,21 @@ class Function:
         kinds = ArgumentKinds(leaves)
         if kinds.has_tracers:
             raise ForeignTrace
-        if kinds.in_python or around.extended.plan.workers > 1:
-            return leaves, None
         staged = fn is not self and on is not None
+        if kinds.in_python or around.extended.plan.workers > 1:
+            self._note(staged, (around, place, on is None, shape), leaves)
+            return leaves, None
         key = (around, place, on is None, function_key(fn) if staged else None, shape, kinds.key)
         program = self._programs.find(key)
         if program is ProgramCache.missing:
-            program = self._write(Call(fn, on, leaves, shape, kinds), around)
+            try:
+                program = self._source.program(Call(fn, on, leaves, shape, kinds), around)
+            except UnevenReplicas:
+                return leaves, None  # for these elements; the next ones may be of one shape
+            except OutOfRangeError:
+                self._note(staged, (around, place, on is None, shape), leaves)  # a trace needs no data
+                raise
+            self._note(staged, (around, place, on is None, shape), leaves)
             # A body may change what it refers to while it is called; that does not make it a different body.
             again = (*key[:3], function_key(fn), *key[4:]) if staged else key
             for one in dict.fromkeys((key, again)):
@@ -304,43 +334,12 @@ class Function:
             self._programs.keep_quickly((around, place, on is None, quick), program)
         return leaves, program
 
-    def _write(self, call: Call, around: StrategyBase) -> Program | None:
-        """Write a program; None where only Python can do what the body asks for."""
-        if tracing():
-            raise ForeignTrace
-        fn, on, strategy, wide = call.function, call.on, around, call.kinds.wide
-        about = None if fn is self or on is None else function_key(fn)
-        assumed = on is None and around.extended.plan.name == "default"
-        if assumed:
-            strategy = self._strategy or mentioned_strategy(fn) or around
-        with self._lock:
-            made_before = False
-            while strategy.extended.plan.workers == 1:
-                try:
-                    written = ProgramWriter(call, strategy, once=self._trace_once, wide=wide).write()
-                except OtherStrategy as other:
-                    if not assumed:
-                        return None  # two strategies in one function: each run is a program of its own
-                    assumed, strategy = False, other.strategy
-                    self._strategy = strategy
-                    continue
-                except NeedsWide:
-                    wide = True
-                    continue
-                except (NeedsPython, UnevenReplicas):
-                    return None
-                if not written.created:
-                    self._count += 1
-                    self._called.add(about)
-                    return written.program
-                if made_before or about in self._called:
-                    raise ValueError(
-                        f"The function {fn!r} made the variable {written.created[0].name!r} when it was traced a second time; "
-                        f"expected variables to be made in the first call only. Make them outside, or only `if not made:` in the "
-                        f"first call."
-                    )
-                made_before = True
-        return None  # the workers of a strategy meet in Python
+    def _note(self, staged: bool, around: Any, leaves: Sequence[Any]) -> None:
+        """Count a trace, unless it is only a part of one, or one for another shape of the same kind of input."""
+        if staged:
+            return
+        signed = self.input_signature is not None
+        self._source.traces.note(call_signature(around[:3] if signed else around, () if signed else leaves))
 
     def _run_in_python(self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run the body in Python; what it runs in replicas is staged where it can be."""

@@ -2,13 +2,30 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from refdist._core.replicas.values import DistributedValues
-from refdist._core.staging.program import Program
 
 MOST_KEPT = 64  # a program takes a megabyte or more, and most functions need a handful
 _MISSING: Any = object()
+
+
+class Kept(Protocol):
+    """A program, or something that has programs of its own."""
+
+    used: bool  # whether it was asked for again since the last look
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        """Run it on the arguments of a call."""
+        ...
+
+    def outline(self) -> Any:
+        """The result, with a spec in the place of each tensor."""
+        ...
+
+    def text(self, leaves: Sequence[Any], stage: str) -> str:
+        """The program as the compiler has it, before or after it was optimised."""
+        ...
 
 
 class ProgramCache:
@@ -18,25 +35,25 @@ class ProgramCache:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._kept: dict[Any, Program | None] = {}  # None for what runs in Python
-        self._quick: dict[Any, Program] = {}  # the same for plain tensors, by shorter keys
+        self._kept: dict[Any, Kept | None] = {}  # None for what runs in Python
+        self._quick: dict[Any, Kept] = {}  # the same for plain tensors, by shorter keys
         self._told = False
 
     def find(self, key: Any) -> Any:
         """The program under a key, None where Python has to do the work, or `missing`."""
         program = self._kept.get(key, _MISSING)
-        if isinstance(program, Program):
+        if program is not None and program is not _MISSING:
             program.used = True
         return program
 
-    def find_quickly(self, key: Any) -> Program | None:
+    def find_quickly(self, key: Any) -> Kept | None:
         """The program under a short key, if it was kept under one."""
         program = self._quick.get(key)
         if program is not None:
             program.used = True
         return program
 
-    def keep(self, key: Any, program: Program | None, leaves: Sequence[Any]) -> None:
+    def keep(self, key: Any, program: Kept | None, leaves: Sequence[Any]) -> None:
         """Keep a program, and drop one if there are too many: the oldest that was not used since the last time."""
         self._kept[key] = program
         if len(self._kept) <= MOST_KEPT:
@@ -51,7 +68,7 @@ class ProgramCache:
             self._told = True
             self._warn(leaves)
 
-    def keep_quickly(self, key: Any, program: Program) -> None:
+    def keep_quickly(self, key: Any, program: Kept) -> None:
         """Keep a program under a short key too."""
         self._quick[key] = program
 

@@ -7,6 +7,7 @@ from types import CellType, CodeType
 from typing import Any
 
 from refdist._core.base import nest
+from refdist._core.input.position import Loop
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.variables.variable import Variable
@@ -39,6 +40,15 @@ def closes_over_tensors(fn: Callable[..., Any]) -> bool:
     leaves = [leaf for thing in brought for leaf in nest.flatten(thing)]
     tensors = [leaf for leaf in leaves if isinstance(leaf, DistributedValues) or hasattr(leaf, "__array__")]
     return any(not isinstance(leaf, Variable) for leaf in tensors)
+
+
+def mentioned_iterators(fn: Callable[..., Any]) -> list[Loop]:
+    """The iterators over data that a function names."""
+    function: Any = inspect.unwrap(fn)
+    function = getattr(function, "__func__", function)
+    code: CodeType | None = getattr(function, "__code__", None)
+    things = closure_of(function) + ([] if code is None else globals_of(function, code))
+    return [thing for thing in things if isinstance(thing, Loop)]
 
 
 def mentioned_strategy(fn: Callable[..., Any]) -> StrategyBase | None:

@@ -1,21 +1,27 @@
 """A program while it is written: the values that variables have in it, and what it requires."""
 
 import contextlib
+import importlib
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from refdist._core.base import nest
 from refdist._core.base.dtypes import is_wide
 from refdist._core.base.entropy import program_stream
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.philox import Stream
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.lockstep import Meeting
+from refdist._core.replicas.specs import is_dataset
+from refdist._core.replicas.values import DistributedValues
 from refdist._core.seam.compiler import Compiler
-from refdist._core.seam.draft import NeedsWide
-from refdist._core.staging.stand_ins import SymbolicPerReplica
+from refdist._core.seam.draft import NeedsPython, NeedsWide
+from refdist._core.staging.elements import Elements
+from refdist._core.staging.stand_ins import SymbolicPerReplica, passed_through, spec_of
 from refdist._core.variables.variable import LIVE, Variable
 
 if TYPE_CHECKING:
+    from refdist._core.input.position import Loop
     from refdist._core.staging.staged_strategy import StagedExtended
     from refdist._core.strategies.strategy import StrategyBase
     from refdist._core.strategies.verbs import StrategyExtended
@@ -64,9 +70,11 @@ class ReplicaDraft:
         compiler: Compiler,
         strategy: "StrategyBase",
         stage: "Callable[[ReplicaDraft, StrategyExtended, int], StagedExtended]",
+        elements: Elements,
         *,
         once: bool,
         wide: bool,
+        converting: bool = False,
     ) -> None:
         self.compiler, self.strategy, self.backend = compiler, strategy, compiler.draft_backend
         self.count, self.wide = compiler.count, wide
@@ -84,6 +92,10 @@ class ReplicaDraft:
         self.runs = 0
         self.turns = 0  # how many requirements and random numbers there are so far, on the path of one replica
         self.entropy: Any = None  # an input of the program that differs in each run
+        self.converting = converting  # whether `if` and loops over tensors become part of the program
+        self.unconverted: list[str] = []  # the functions that could not be converted, and why
+        self._parts = 0  # how many branches and loops the code is in
+        self.elements = elements
         # Tensors that merge_call has given to all replicas, by id, with where they come from: outside, each is one tensor.
         self._one_for_all: dict[int, tuple[Any, tuple[int, ...]]] = {}
 
@@ -109,13 +121,30 @@ class ReplicaDraft:
             self._contexts = contexts
             self._traces = before
 
+    @contextlib.contextmanager
+    def part(self, values: dict[Any, Any] | None = None) -> Generator[dict[Any, Any]]:
+        before, self.values = self.values, dict(self.values if values is None else values)
+        self._parts += 1
+        try:
+            with self.entered():
+                yield self.values
+        finally:
+            self._parts -= 1
+            self.values = before
+
+    def converted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function as this draft calls it."""
+        if not self.converting:
+            return function
+        return importlib.import_module("refdist._core.autograph.calls").converted(function)
+
     def read(self, variable: Variable) -> Any:
         home = variable.container if variable.container is not None else variable
         self.require_wide(home.dtype)
         value = self.values.get(id(home.copies[0]))
         if value is None:
             return self._unknown(home)
-        if self._in_transformation():
+        if self.in_transformation():
             self._seen_inside.add(id(home.copies[0]))
         if home.own_copies and variable is not home.copies[0] and self.count > 1:
             index = next(i for i, copy in enumerate(home.all_copies) if copy is variable)
@@ -136,7 +165,7 @@ class ReplicaDraft:
         )
 
     def write(self, variable: Variable, tensor: Any) -> None:
-        if self._in_transformation():
+        if self.in_transformation():
             raise RuntimeError(
                 f"The variable {variable.name!r} was written inside a transformation of JAX (grad, vmap, scan or jit); expected a "
                 f"write in the function itself. Return the new value from the transformed function, and assign it there."
@@ -167,7 +196,17 @@ class ReplicaDraft:
 
     def compare(self, variable: Variable, verb: str, tensor: Any) -> None:
         """Make the program compare, when it runs, the values that replicas write, which have to be equal."""
-        self.values[Comparison(f"{verb}() of {variable.name!r}", self.runs, len(self.meetings))] = tensor
+        what = f"{verb}() of {variable.name!r}"
+        if not self._parts:
+            self.values[Comparison(what, self.runs, len(self.meetings))] = tensor
+            return
+        first, *others = self.compiler.of_all_replicas(tensor)  # a loop writes several times: each is compared at once
+        text = (
+            f"{what} got different values on different replicas; expected equal ones, because there is one value for all. "
+            f"Combine them first with all_reduce()."
+        )
+        for other in others:
+            self.require((first == other).all(), ValueError, text)
 
     def remember_one_for_all(self, tensor: Any, place: int) -> None:
         """Remember that all replicas get this very tensor from the current meeting, at a place in its result."""
@@ -179,12 +218,12 @@ class ReplicaDraft:
         return None if found is None else found[1]
 
     def require(self, flag: Any, error: type[Exception], text: str) -> None:
-        if not self._in_transformation():  # what a transformation of JAX finds cannot be taken out of it
+        if not self.in_transformation():  # what a transformation of JAX finds cannot be taken out of it
             self.turns += 1
             self.values[Requirement(error, text, self.runs, self.turns)] = flag
 
     def draw(self, seed: int | None, blocks: int) -> Stream:
-        if self._in_transformation() and self.compiler.may_repeat():
+        if self.in_transformation() and self.compiler.may_repeat():
             raise RuntimeError(
                 "Random numbers were drawn inside jit, scan or cond of JAX; expected a call in the function itself, because there "
                 "each turn would get the same ones. Draw them before, or use jax.random with a key of your own."
@@ -193,8 +232,7 @@ class ReplicaDraft:
         replica = self.compiler.replica_number() if self._in_replica() else 0
         return program_stream(self.entropy, seed, self.turns, replica, blocks)
 
-    def _in_transformation(self) -> bool:
-        """Say whether the code is in a transformation of JAX that was begun in this draft."""
+    def in_transformation(self) -> bool:
         return self.compiler.open_traces() != self._traces
 
     def _in_replica(self) -> bool:
@@ -203,7 +241,7 @@ class ReplicaDraft:
 
     def require_outside(self, what: str) -> None:
         """Raise inside a transformation of JAX, which cannot contain what replicas do together."""
-        if self._in_transformation():
+        if self.in_transformation():
             raise RuntimeError(
                 f"{what} was called inside a transformation of JAX (grad, vmap, scan or jit); expected a call in the function "
                 f"itself. Transform inside the replicas' function, or outside of the tf.function."
@@ -227,6 +265,27 @@ class ReplicaDraft:
         """Leave the draft for a while."""
         with entered(draft=None, tapes=None), self.compiler.at_once():
             yield
+
+    def next_of(self, loop: "Loop") -> Any:
+        if self.in_transformation() or self._in_replica():
+            raise NeedsPython  # which takes one for each turn, and for each replica
+        with self._left():
+            element = self.elements.next_of(loop)
+        return nest.map_structure(self._element_stand_in, element)
+
+    def _element_stand_in(self, leaf: Any) -> Any:
+        """What stands for a tensor of an element, which becomes an input of the program."""
+        if is_dataset(leaf):
+            raise NeedsPython
+        place, each = self.elements.place_of(leaf), isinstance(leaf, DistributedValues)
+        if each and leaf.spec is None:
+            raise UnevenReplicas
+        spec = spec_of(leaf)
+        if spec[1].kind in "OSU" or (each and leaf.count != self.count):
+            return passed_through(place, leaf)
+        self.require_wide(spec[1])
+        value = self.compiler.further_input(spec, place, own=each)
+        return self.per_replica(value) if each else value
 
     def per_replica(self, own: Any) -> Any:
         """A tensor of the replica, as code outside of the replicas sees it."""

@@ -38,6 +38,7 @@ class StagedContext(ReplicaContext):
 
     def _merge(self, strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         function, args, kwargs = payloads[0]
+        function = self._draft.converted(function)
 
         def seen(leaf: Any) -> Any:
             own = isinstance(leaf, self._draft.backend.tensor_type) and self._draft.one_for_all(leaf) is None

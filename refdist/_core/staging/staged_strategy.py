@@ -81,7 +81,7 @@ class StagedExtended(StrategyExtended):
         device = self.real_devices[number if isinstance(number, int) else 0]
         with entered(frame=frame, device=device):
             positional, named = given
-            return nest.map_structure(self._owned_leaf, fn(*positional, **named))
+            return nest.map_structure(self._owned_leaf, self.draft.converted(fn)(*positional, **named))
 
     @property
     def worker_devices(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from refdist._core.seam.backend import Backend
 from refdist._core.seam.compiler import WrittenProgram
 from refdist._core.staging.advice import explain
 from refdist._core.staging.argument_kinds import ArgumentKinds
+from refdist._core.staging.elements import Elements
 from refdist._core.staging.program import Interface, Output, Program
 from refdist._core.staging.replica_draft import Comparison, Key, ReplicaDraft, Requirement
 from refdist._core.staging.returned_values import leaf_from_draft, returned_from_draft
@@ -38,6 +39,7 @@ class Call:
     leaves: Sequence[Any]  # the arguments, taken apart
     shape: Any  # of the nest that they come from; None where they are the positional arguments themselves
     kinds: ArgumentKinds
+    elements: Elements = dataclasses.field(default_factory=Elements)  # what the body takes from iterators
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Other leaves, in the structure of the arguments."""
@@ -66,13 +68,16 @@ class _Record:
 class ProgramWriter:
     """Writes a program for one kind of call, on the replicas of a strategy."""
 
-    def __init__(self, call: Call, strategy: StrategyBase, *, once: bool, wide: bool) -> None:
+    def __init__(self, call: Call, strategy: StrategyBase, *, once: bool, wide: bool, converting: bool = False) -> None:
         extended = strategy.extended
         self._call, self._wide = call, wide
         self._compiler = extended.compiler()
         self._several = self._compiler.count > 1
         once = once or extended.plan.traces_once
-        self._draft = ReplicaDraft(self._compiler, strategy, StagedExtended, once=once, wide=wide)
+        call.elements.start(len(call.leaves))
+        self._draft = ReplicaDraft(
+            self._compiler, strategy, StagedExtended, call.elements, once=once, wide=wide, converting=converting
+        )
         self._variables = _usable_variables(extended.backend)
         self._keys: list[Key] = [id(variable.copies[0]) for variable in self._variables]
         self._takes = self._taken_arguments()
@@ -91,7 +96,7 @@ class ProgramWriter:
                 written = self._compiler.write(self._body, specs, own)
         except BaseException as raised:
             error = raised if self._error is None else self._error  # the user's own, not what JAX has made of it
-            explain(error, self._call.function)
+            explain(error, self._call.function, self._draft.unconverted)
             show_hidden_frames(error)
             raise error from error.__cause__
         if self._draft.created:
@@ -144,11 +149,14 @@ class ProgramWriter:
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         function, on = self._call.function, self._call.on
-        return function(*args, **kwargs) if on is None else on.extended.run(on, function, args, kwargs)
+        if on is not None:
+            return on.extended.run(on, function, args, kwargs)
+        return self._draft.converted(function)(*args, **kwargs)
 
     def _interface(self, written: WrittenProgram) -> Interface:
         """What the program takes and makes, by the places of its inputs and outputs."""
-        record, takes, variables = self._record, self._takes, self._variables
+        further = [(place, own) for place, own in zip(written.further, written.own_inputs, strict=False)]
+        record, takes, variables = self._record, [*further, *self._takes], self._variables
         assert record is not None
         entropy = len(takes) + len(variables)  # the place of the last input
         first_changed = len(written.own_outputs) - len(record.changed) - len(record.required)

@@ -97,10 +97,10 @@ class TestTracedAgain:
         assert 1 == Counting().traces((np.float32(1),), (np.float32(2),), (tf.constant(3.0),))
 
 
-def ones(strategy):
-    """The number 1 for each replica, again and again: what comes from data is taken in Python, so that each run is a program."""
-    data = tf.data.Dataset.from_tensors(np.float32(1)).repeat()
-    return iter(strategy.distribute_datasets_from_function(lambda _: data))
+def ones(strategy, times):
+    """The number 1 for each replica, so many times: loops over data are Python's, so that each run is a program."""
+    data = tf.data.Dataset.from_tensors(np.float32(1)).repeat(times * 2)
+    return strategy.distribute_datasets_from_function(lambda _: data)
 
 
 class TestInReplicas:
@@ -110,10 +110,10 @@ class TestInReplicas:
         calls = []
 
         @tf.function
-        def step(iterator):
-            return [strategy.run(make(index, calls), args=(next(iterator),)) for index in range(times)]
+        def step(dataset):
+            return [strategy.run(make(index, calls), args=(x,)) for index, x in enumerate(dataset)]
 
-        results = step(ones(strategy))
+        results = step(ones(strategy, times))
         return [numbers(strategy, result) for result in results], len(calls)
 
     def test_functions_that_close_over_other_numbers_are_others(self, strategy):
@@ -168,10 +168,10 @@ class TestInReplicas:
         def eager(x):
             return x * state["k"]
 
-        step, iterator = tf.function(lambda iterator: strategy.run(eager, args=(next(iterator),))), ones(strategy)
+        step = tf.function(lambda dataset: [strategy.run(eager, args=(x,)) for x in dataset])
         for k in (1.0, 2.0):
             state["k"] = k
-            found.append(numbers(strategy, step(iterator)))
+            found += [numbers(strategy, result) for result in step(ones(strategy, 1))]
 
         assert [[1.0, 1.0], [2.0, 2.0]] == found
 

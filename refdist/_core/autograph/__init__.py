@@ -1,0 +1,1 @@
+"""Python's own control flow over tensors in a `function`: what AutoGraph does."""

@@ -1,0 +1,222 @@
+"""Loops whose number of turns a tensor decides, or that go over the rows of one."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from refdist._core.autograph.branches import place
+from refdist._core.autograph.parts import own_draft, part_of
+from refdist._core.autograph.state import Held, NotReturned, Undefined, as_tensor, held, is_missing, same_python
+from refdist._core.base.errors import InvalidArgumentError
+from refdist._core.compilers import control_flow
+from refdist._core.devices.tensor import dtype_name
+
+_TURN = np.zeros((), np.int32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Turns:
+    """How often a loop turns, and what it gives to its body each time."""
+
+    count: Any = None  # a number, a tensor, or None for as often as the test says
+    rows: Any = None  # a tensor with a row for each turn
+    element: Callable[[Any, Any], Any] = lambda turn, row: row  # what the body gets, given the turn and the row
+
+
+class Variables:
+    """The variables of Python that a loop changes: how to get and set all of them, and their names."""
+
+    def __init__(self, get: Callable[[], Any], put: Callable[[Any], None], names: Sequence[str]) -> None:
+        self.get, self.put, self.names = get, put, names
+
+
+class Loop:
+    """Writes the body of a loop once, and repeats it in the program."""
+
+    def __init__(self, variables: Variables, turns: Turns, test: Callable[[], Any] | None) -> None:
+        self._variables, self._turns, self._test = variables, turns, test
+        self._draft = own_draft()
+        self._before = variables.get()
+        self._entry = [_with_tensors(held(value)) for value in self._before]
+        self._state = [tensor for one in self._entry for tensor in one.made]
+        self._values = {} if self._draft is None else dict(self._draft.values)
+        self._keys = [key for key in self._values if isinstance(key, int)]
+        self._after: list[Held] = []
+        self._written: dict[Any, Any] = {}
+
+    def run(self, body: Callable[[Any], Any]) -> None:
+        """Write the loop; afterwards, the variables hold what they do after the last turn."""
+        draft, turns = self._draft, self._turns
+        rows = [] if turns.rows is None else [turns.rows[0]]
+        outer = [self._values[key] for key in self._keys]
+        given = [*self._state, *outer, *([] if draft is None else [draft.entropy])]
+        test = None if self._test is None else control_flow.written(lambda *now: [self._tested(now)], given)
+        piece = control_flow.written(lambda *now: self._turned(body, now), [_TURN, *rows, *given])
+        changed = [key for key in self._keys if key in self._written]
+        flags = [key for key in self._written if key not in self._values]
+        new = [tensor for one in self._new() for tensor in one.made]
+        first, entries = 1 + len(rows), len(self._state)
+        stirs = draft is not None and piece.reads(first + len(given) - 1)
+
+        def inputs(now: Sequence[Any], turn: Any = None) -> list[Any]:
+            held_now = dict(zip(changed, now[entries + len(new) :], strict=False))
+            values = [held_now.get(key, self._values[key]) for key in self._keys]
+            if draft is None:
+                return [*now[:entries], *values]
+            entropy = draft.entropy
+            return [
+                *now[:entries],
+                *values,
+                control_flow.stirred(entropy, turn) if stirs and turn is not None else entropy,
+            ]
+
+        def step(turn: Any, row: Any, now: Sequence[Any]) -> list[Any]:
+            made = piece(turn, *([] if row is None else [row]), *inputs(now, turn))
+            kept = len(made) - len(flags)
+            held_so_far = now[kept : kept + len(flags)]
+            both = [control_flow.both(a, b) for a, b in zip(held_so_far, made[kept:], strict=True)]
+            return [*made[:kept], *both, np.True_]
+
+        start = [
+            *self._state,
+            *map(control_flow.zeros_like, new),
+            *(self._values[key] for key in changed),
+            *[np.True_] * len(flags),
+            np.False_,  # whether it has turned
+        ]
+        going = None if test is None else (lambda now: test(*inputs(now))[0])
+        end = control_flow.repeat(step, start, count=turns.count, test=going, rows=turns.rows)
+        self._finish(end, changed, flags)
+
+    def _tested(self, now: Sequence[Any]) -> Any:
+        with self._inside(now):
+            condition = self._test() if self._test is not None else True
+        return require_condition(condition, "loop")
+
+    def _turned(self, body: Callable[[Any], Any], now: Sequence[Any]) -> list[Any]:
+        rows = 0 if self._turns.rows is None else 1
+        turn, row = now[0], now[1] if rows else None
+        with self._inside(now[1 + rows :]) as values:
+            before = dict(values)
+            body(self._turns.element(turn, row))
+            self._after = [_with_tensors(held(value)) for value in self._variables.get()]
+            self._written = {key: value for key, value in values.items() if before.get(key) is not value}
+        for name, entry, after in zip(self._variables.names, self._entry, self._after, strict=True):
+            _require_unchanged(name, entry, after)
+        kept = [tensor for one in self._kept() for tensor in one.made]
+        kept += [tensor for one in self._new() for tensor in one.made]
+        changed = [self._written[key] for key in self._keys if key in self._written]
+        return [*kept, *changed, *(value for key, value in self._written.items() if key not in self._values)]
+
+    def _inside(self, now: Sequence[Any]) -> Any:
+        return _Inside(self._draft, self._variables, self._before, self._entry, self._keys, now)
+
+    def _kept(self) -> list[Held]:
+        """What variables that held tensors before the loop hold after a turn."""
+        return [after for entry, after in zip(self._entry, self._after, strict=True) if entry.made]
+
+    def _new(self) -> list[Held]:
+        """What variables hold after a turn that had no value before."""
+        pairs = zip(self._entry, self._after, strict=True)
+        return [after for entry, after in pairs if is_missing(entry.value) and not is_missing(after.value)]
+
+    def _finish(self, end: Sequence[Any], changed: Sequence[Any], flags: Sequence[Any]) -> None:
+        given = iter(end)
+        results: list[Any] = []
+        kept = [one.close([next(given) for _ in one.made]) if one.made else one.value for one in self._entry]
+        for entry, after, value in zip(self._entry, self._after, kept, strict=True):
+            fresh = is_missing(entry.value) and not is_missing(after.value)
+            results.append(after.close([next(given) for _ in after.made]) if fresh else value)
+        self._variables.put(tuple(results))
+        if self._draft is None:
+            return
+        self._draft.values.update((key, next(given)) for key in [*changed, *flags])
+        names = [
+            name
+            for name, entry, after in zip(self._variables.names, self._entry, self._after, strict=True)
+            if isinstance(entry.value, Undefined) and not is_missing(after.value)
+        ]
+        if names and not (isinstance(self._turns.count, int) and self._test is None and self._turns.count):
+            self._draft.require(
+                next(given),
+                InvalidArgumentError,
+                f"The loop at {place()} did not turn, and '{names[0]}' has no value after it; expected at least one turn: the "
+                f"loop must iterate at least once to initialize {names[0]}. Give it a value before the loop.",
+            )
+
+
+class _Inside:
+    """The surroundings of the body of a loop: Python's variables and the program's hold what stands for one turn's values."""
+
+    def __init__(self, draft: Any, variables: Variables, before: Any, entry: Any, keys: Any, now: Any) -> None:
+        self._draft, self._variables, self._before = draft, variables, before
+        self._entry, self._keys, self._now = entry, keys, now
+
+    def __enter__(self) -> dict[Any, Any]:
+        given = iter(self._now)
+        state = [one.close([next(given) for _ in one.made]) if one.made else one.value for one in self._entry]
+        self._variables.put(tuple(state))
+        values = {key: next(given) for key in self._keys}
+        self._part = part_of(self._draft, values)
+        own = self._part.__enter__()
+        if self._draft is not None:
+            self._entropy, self._draft.entropy = self._draft.entropy, next(given)
+        return own
+
+    def __exit__(self, *exception: Any) -> None:
+        if self._draft is not None:
+            self._draft.entropy = self._entropy
+        self._part.__exit__(*exception)
+        self._variables.put(self._before)
+
+
+def _with_tensors(one: Held) -> Held:
+    return dataclasses.replace(one, made=one.tensors()) if one.carried and not is_missing(one.value) else one
+
+
+def _require_unchanged(name: str, entry: Held, after: Held) -> None:
+    """Raise unless what a variable holds after a turn can take the place of what it held before."""
+    if is_missing(entry.value):
+        if not is_missing(after.value) and not after.carried:
+            raise TypeError(
+                f"'{name}' is {after} in a loop over a tensor at {place()}; expected a tensor or a number, because the "
+                f"program carries it from turn to turn. Give it its value before the loop."
+            )
+        return
+    if not entry.made:
+        if not same_python(entry, after):
+            raise TypeError(
+                f"'{name}' is {entry} before a loop over a tensor at {place()}, and {after} after one turn; "
+                f"expected a tensor or a number, or no change. Begin with a tensor, or loop over a Python value."
+            )
+        return
+    if isinstance(after.value, (NotReturned, Undefined)) or entry.kind != after.kind or not after.carried:
+        raise TypeError(
+            f"'{name}' is {entry} before a loop over a tensor at {place()}, and {after} after one turn; expected "
+            f"tensors in the same structure. Keep its structure; use a tf.TensorArray in place of a list that grows."
+        )
+    for a, b in zip(entry.made, after.made, strict=True):
+        if a.dtype != b.dtype:
+            raise TypeError(
+                f"'{name}' has dtype {dtype_name(a.dtype)} before the loop at {place()}, but dtype {dtype_name(b.dtype)} after one "
+                f"iteration; expected the same. Begin with a value of that dtype, or convert it with tf.cast()."
+            )
+        if tuple(a.shape) != tuple(b.shape):
+            raise ValueError(
+                f"'{name}' has shape {tuple(a.shape)} before the loop at {place()}, but shape {tuple(b.shape)} after one "
+                f"iteration; expected the same, because a compiled program knows all shapes. Use a tf.TensorArray, or `range` in "
+                f"place of `tf.range`."
+            )
+
+
+def require_condition(condition: Any, statement: str) -> Any:
+    """A tensor that decides, or an error if it cannot."""
+    tensor = as_tensor(condition)
+    if tensor.dtype.kind != "b" or tensor.size != 1:
+        raise ValueError(
+            f"The condition of {statement} at {place()} is {dtype_name(tensor.dtype)} of shape {tuple(tensor.shape)}; expected a "
+            f"single truth value. Compare it, as in `x > 0` or `x is not None`, or use tf.reduce_any() or tf.cast(x, tf.bool)."
+        )
+    return tensor.reshape(())

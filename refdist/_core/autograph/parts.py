@@ -1,0 +1,26 @@
+"""A part of a draft that becomes a branch or a loop: what it writes is kept apart."""
+
+import contextlib
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from refdist._core.base.where import HERE
+
+if TYPE_CHECKING:
+    from refdist._core.seam.draft import Draft
+
+
+def own_draft() -> "Draft | None":
+    """The draft whose variables a branch or a loop may write; None inside a transformation of JAX, where nothing is written."""
+    draft = HERE.get().draft
+    return None if draft is None or draft.in_transformation() else draft
+
+
+@contextlib.contextmanager
+def part_of(draft: "Draft | None", values: dict[Any, Any] | None = None) -> Generator[dict[Any, Any]]:
+    """Write a part; the dict has what variables hold, and what has to hold, at the current point of it."""
+    if draft is None:
+        yield {}
+        return
+    with draft.part(values) as own:
+        yield own

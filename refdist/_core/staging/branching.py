@@ -1,0 +1,66 @@
+"""Whether a function branches or loops: only then is it worth converting before it is called."""
+
+import dis
+import inspect
+import types
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+from refdist._core.staging.references import closure_of, globals_of
+
+_MOST_FUNCTIONS = 64
+_BRANCHING = frozenset(
+    place
+    for name, place in dis.opmap.items()
+    if ("JUMP" in name and "_IF_" in name) or name in {"FOR_ITER", "UNARY_NOT"}
+)
+
+
+def branches(function: Any) -> bool:
+    """Say whether a function of the user, or one that it names, has an `if`, a loop, or the like.
+
+    It may call others that cannot be seen from here; what these branch on shows when they are called.
+    """
+    seen: set[CodeType] = set()
+    waiting = [function]
+    while waiting and len(seen) < _MOST_FUNCTIONS:
+        one = waiting.pop()
+        code = getattr(getattr(one, "__func__", one), "__code__", None)
+        if not isinstance(code, CodeType) or code in seen:
+            continue
+        seen.add(code)
+        if any(map(_has_branches, _codes(code))):
+            return True
+        waiting += _named(one)
+    return False
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _codes(const)
+
+
+def _has_branches(code: CodeType) -> bool:
+    return any(place in _BRANCHING for place in code.co_code[::2])
+
+
+def _named(function: Any) -> list[Any]:
+    """The functions of the user that a function names: as variables, or as methods of its object."""
+    plain = getattr(function, "__func__", function)
+    named = closure_of(plain)
+    names: set[str] = set()
+    for code in _codes(plain.__code__):
+        named += globals_of(plain, code)
+        names.update(code.co_names)
+    owner: Any = getattr(function, "__self__", None)
+    if owner is not None:
+        named += [inspect.getattr_static(owner.__class__, name, None) for name in names]
+    found = [getattr(one, "python_function", one) for one in named]
+    return [
+        one
+        for one in found
+        if isinstance(one, (types.FunctionType, types.MethodType)) and not one.__module__.startswith("refdist.")
+    ]

@@ -1,0 +1,1 @@
+"""Python's control flow over tensors in functions."""
