@@ -114,8 +114,8 @@ DOCUMENTED = {
         ClusterCoordinator PerWorkerValue RemoteValue experimental_get_current_worker_index
     """,
     "distribute.experimental": """
-        CentralStorageStrategy MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy ValueContext
-        coordinator partitioners
+        CentralStorageStrategy CollectiveCommunication CommunicationImplementation CommunicationOptions
+        MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy ValueContext coordinator partitioners
     """,
     "distribute.experimental.coordinator": """
         ClusterCoordinator PerWorkerValues RemoteValue

@@ -52,6 +52,14 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
+class CommunicationImplementation(enum.Enum):
+    """By what workers are to exchange their values: a hint."""
+
+    AUTO = "AUTO"
+    RING = "RING"
+    NCCL = "NCCL"
+
+
 class InputReplicationMode(enum.Enum):
     """How many input pipelines there are."""
 

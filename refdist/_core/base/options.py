@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from refdist._core.base.enums import InputReplicationMode
+from refdist._core.base.enums import CommunicationImplementation, InputReplicationMode
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -13,6 +13,34 @@ class RunOptions:
     experimental_enable_dynamic_batch_size: bool = True
     experimental_bucketizing_dynamic_shape: bool = False
     experimental_xla_options: Any = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CommunicationOptions:
+    """Hints on how replicas exchange their values; results never depend on them.
+
+    >>> CommunicationOptions(implementation="nccl").implementation
+    <CommunicationImplementation.NCCL: 'NCCL'>
+    """
+
+    bytes_per_pack: int = 0
+    timeout_seconds: float | None = None
+    implementation: CommunicationImplementation | str = CommunicationImplementation.AUTO
+
+    def __post_init__(self) -> None:
+        if self.bytes_per_pack < 0:
+            raise ValueError(
+                f"CommunicationOptions() got bytes_per_pack={self.bytes_per_pack}; expected 0 or more. Leave it out, and the "
+                f"size is chosen for you."
+            )
+        known = CommunicationImplementation.__members__
+        if isinstance(self.implementation, str):
+            if self.implementation.upper() not in known:
+                raise ValueError(
+                    f"CommunicationOptions() got implementation={self.implementation!r}; expected one of {', '.join(known)}. Use "
+                    f"one of these members of tf.distribute.experimental.CommunicationImplementation."
+                )
+            object.__setattr__(self, "implementation", known[self.implementation.upper()])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from refdist._core.backends.choosing import current
+from refdist._core.backends.choosing import current, unused
 from refdist._core.base.errors import NotFoundError
 from refdist._core.clusters.cluster_spec import ClusterSpec
 from refdist._core.clusters.resolvers import ClusterResolver
@@ -34,6 +34,11 @@ class TPUClusterResolver(ClusterResolver):
             raise TypeError(
                 f"TPUClusterResolver() got tpu={tpu!r}; expected the name of a TPU system, or '' for the local one. Write "
                 f"TPUClusterResolver(tpu='')."
+            )
+        if not tpu and not _cores(unused()).size:
+            raise ValueError(
+                f"TPUClusterResolver() got no name of a TPU, and the backend {unused().name!r} has no TPU; expected one or the "
+                f'other. Ask for some: refdist.use("simulator", tpus=8).'
             )
         self._tpu = tpu or ""
         self._coordinator = (
@@ -109,14 +114,18 @@ def experimental_connect_to_cluster(
 
 def mesh_of(backend: Backend) -> np.ndarray[Any, Any]:
     """The cores of a backend, as an array of the shape of their mesh."""
-    cores = capability(backend, LogicalDevices)
-    mesh = np.empty(0, object) if cores is None else cores.tpu_mesh()
+    mesh = _cores(backend)
     if not mesh.size:
         raise NotFoundError(
             f"The backend {backend.name!r} has no TPU; expected at least one core. Ask for some: "
             f'refdist.use("{backend.name}", tpus=8).'
         )
     return mesh
+
+
+def _cores(backend: Backend) -> np.ndarray[Any, Any]:
+    cores = capability(backend, LogicalDevices)
+    return np.empty(0, object) if cores is None else cores.tpu_mesh()
 
 
 def topology_of(backend: Backend) -> Topology:

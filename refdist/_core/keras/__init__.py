@@ -10,7 +10,15 @@ import importlib.util
 import os
 from typing import Any
 
-_HOOKS = ("keras_state", "keras_variables", "keras_losses", "keras_optimizers", "tracked", "trainer")
+_HOOKS = (
+    "keras_state",
+    "keras_variables",
+    "keras_losses",
+    "keras_optimizers",
+    "keras_normalization",
+    "tracked",
+    "trainer",
+)
 
 os.environ.setdefault("KERAS_BACKEND", "jax")  # Keras reads it when it is imported
 

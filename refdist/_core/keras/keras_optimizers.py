@@ -68,9 +68,7 @@ def _applying(original: Callable[..., None]) -> Callable[..., None]:
             return
         there = [place for place, gradient in enumerate(gradients) if gradient is not None]
 
-        def merge(strategy: StrategyBase, parts: list[Any]) -> None:
-            pairs = [(part, held(variables[place])) for place, part in zip(there, parts, strict=True)]
-            totals = parts if aggregated else strategy.extended.batch_reduce_to("SUM", pairs)
+        def merge(_: StrategyBase, totals: list[Any]) -> None:
             given: list[Any] = [None] * len(gradients)
             for place, total in zip(there, totals, strict=True):
                 given[place] = select(total, 0)
@@ -79,7 +77,8 @@ def _applying(original: Callable[..., None]) -> Callable[..., None]:
 
         # As in TensorFlow, each replica clips its own gradients, before they are summed.
         own = clipped(self, gradients, variables, [tensor(held(one)) for one in self.variables])
-        replica.merge_call(merge, args=([part for part in own if part is not None],))
+        parts = [part for part in own if part is not None]
+        replica.merge_call(merge, args=(parts if aggregated else replica.all_reduce("SUM", parts),))
 
     return apply
 

@@ -5,6 +5,7 @@ import contextvars
 import dataclasses
 import functools
 import importlib
+import inspect
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
@@ -57,8 +58,9 @@ class Steps:
     def __init__(self, model: Any, kind: str, *, custom: bool) -> None:
         self._model, self._kind = model, kind
         self._compiles = model.jit_compile and not model.run_eagerly
+        self._of_data = takes_data_alone(model, kind)
         self._even: Callable[..., Any] = function(self._run_step, trace_once=True) if self._compiles else self._run_step
-        apart = self._compiles and not (custom and kind == "train")
+        apart = self._compiles and not self._of_data and not (custom and kind == "train")
         self._uneven = functools.partial(
             self._run_step, replica_step=self._compiled_step if apart else self._replica_step
         )
@@ -86,6 +88,12 @@ class Steps:
         return strategy.reduce("MEAN", logs, axis=None) if logs is outputs else logs
 
     def _replica_step(self, data: Any, share: float) -> Any:
+        if self._of_data:
+            # It reads and writes variables by itself, and counts rows by itself: none, where none is left.
+            rows = data if share > 0 else nest.map_structure(lambda leaf: None if leaf is None else leaf[:0], data)
+            batch = nest.map_structure(_tensor, rows)
+            alone = isinstance(batch, tuple) and len(batch) == 1  # inputs without targets are no tuple there
+            return getattr(self._model, f"{self._kind}_step")(batch[0] if alone else batch)
         groups = self._variables()
         old = _values(groups)
         outputs, new = self._keras_step(Step(share), old, nest.map_structure(_tensor, data))
@@ -138,6 +146,11 @@ class Steps:
         if self._kind != "predict":
             groups["metrics"] = model.metrics_variables
         return groups
+
+
+def takes_data_alone(model: Any, kind: str) -> bool:
+    """Say whether a step of the user's is written for TensorFlow: it takes a batch; those for JAX take a state, too."""
+    return len(inspect.signature(getattr(model, f"{kind}_step")).parameters) == 1
 
 
 def _values(groups: dict[str, list[Any]]) -> tuple[list[Any], ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.where import HERE
 from refdist._core.replicas import context
+from refdist._core.variables.tensors import Readable
 from refdist._core.variables.variable import Variable
 
 _core: Any = importlib.import_module("keras.src.backend.jax.core")
@@ -23,6 +24,8 @@ _symbolic: Any = importlib.import_module("keras.src.backend.common.symbolic_scop
 def install() -> None:
     """Make Keras keep the values of its variables in ours."""
     kind = _core.JaxVariable
+    kind.__bases__ = (*kind.__bases__, Readable)
+    kind.read_value = _read_value
     kind.__init__ = _remembering_its_maker(kind.__init__)
     kind.__array__ = _array
     kind.value = property(_value)
@@ -69,6 +72,13 @@ def _remembering_its_maker(original: Callable[..., None]) -> Callable[..., None]
         original(self, *args, **kwargs)
 
     return initialize
+
+
+def _read_value(self: Any) -> Any:
+    """The current value as a tensor, for functions that take variables and tensors alike."""
+    scope = _stateless.get_stateless_scope()
+    known = None if scope is None else scope.get_current_value(self)
+    return held(self).read_value() if known is None else known
 
 
 def _array(self: Any, dtype: Any = None, copy: Any = None) -> Any:

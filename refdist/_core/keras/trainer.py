@@ -9,7 +9,7 @@ from typing import Any
 from refdist._core.keras.keras_batches import adapt
 from refdist._core.keras.keras_losses import scaled
 from refdist._core.keras.keras_optimizers import clipped, without_clipping
-from refdist._core.keras.keras_steps import STEP, Steps, entered, summed
+from refdist._core.keras.keras_steps import STEP, Steps, entered, summed, takes_data_alone
 from refdist._core.replicas import context
 from refdist._core.strategies.strategy import StrategyBase
 
@@ -93,6 +93,10 @@ class Trainer(_trainer.JAXTrainer):
         loss, others = super().compute_loss_and_updates(*args, **kwargs)
         step = STEP.get()
         return (loss if step is None else loss * step.share), others
+
+    def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
+        if not takes_data_alone(self, "train"):  # else it makes variables in its first step, as a loop of the user's does
+            super()._symbolic_build(iterator=iterator, data_batch=data_batch)
 
     def _aggregate_additional_loss(self, loss: Any) -> Any:
         return scaled(super()._aggregate_additional_loss(loss))

@@ -97,6 +97,7 @@ class StagedExtended(StrategyExtended):
     def _owned_leaf(self, leaf: Any) -> Any:
         if isinstance(leaf, IndexedSlices):
             return OpenSlices.of(leaf, lambda part: self.tensor(part, None))
+        leaf = leaf if isinstance(leaf, Variable) else current_value(leaf)  # that of a variable of Keras
         if not hasattr(leaf, "__array__") or isinstance(leaf, (self.backend.tensor_type, Variable)):
             return leaf
         if not isinstance(leaf, self._real.backend.tensor_type):

@@ -17,9 +17,9 @@ from refdist._core.variables.placement import Placement
 def tpu_plan(resolver: TPUClusterResolver | None, assignment: DeviceAssignment | None, *, spmd: bool = False) -> Plan:
     """A replica on each core, or on the cores assigned to it; a copy of every variable on its first core."""
     require_resolver(resolver, "TPUStrategy()")
-    chosen = resolver or TPUClusterResolver("")
     backend = current()
     mesh = mesh_of(backend)
+    chosen = resolver or TPUClusterResolver("")
     logical = tuple((core,) for core in mesh.flat) if assignment is None else _assigned(assignment, mesh)
     devices = tuple(cores[0] for cores in logical)
     host = Device("CPU:0").at(devices[0].job, devices[0].task)

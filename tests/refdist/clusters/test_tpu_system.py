@@ -1,13 +1,14 @@
 import pytest
 
 import refdist as tf
+from refdist._core.backends import choosing
 
 Resolver = tf.distribute.cluster_resolver.TPUClusterResolver
 
 
 def test_a_resolver_stands_for_the_hosts_of_the_backend_in_use():
-    resolver = Resolver(tpu="")
     with tf.using("simulator", tpus=16):
+        resolver = Resolver(tpu="")
         assert {"worker": ["localhost:8470", "localhost:8471"]} == resolver.cluster_spec().as_dict()
         assert ("worker", 0, "grpc://localhost:8470") == (
             resolver.get_job_name(),
@@ -90,13 +91,25 @@ def test_without_a_tpu_everything_says_how_to_get_one():
         tf.compat.v1.distribute.experimental.TPUStrategy,
         tf.tpu.experimental.initialize_tpu_system,
         tf.tpu.experimental.shutdown_tpu_system,
-        Resolver("").cluster_spec,
-        Resolver("").num_accelerators,
+        Resolver("some name").cluster_spec,
+        Resolver("some name").num_accelerators,
     ]
     with tf.using("simulator", gpus=2):
         for call in calls:
             with pytest.raises(tf.errors.NotFoundError, match=r'refdist.use\("simulator", tpus=8\)'):
                 call()
+
+
+def test_without_a_tpu_and_a_name_programs_can_choose_other_devices(monkeypatch):
+    monkeypatch.setattr(choosing, "_used", False)
+    monkeypatch.setattr(choosing, "_virtual_cpus", None)
+    for given in ({}, {"tpu": ""}, {"tpu": None}):
+        with pytest.raises(ValueError, match=r'refdist.use\("simulator", tpus=8\)'):
+            Resolver(**given)
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)  # not too late
+
+    assert 2 == len(tf.config.list_logical_devices("CPU"))
 
 
 def test_another_resolver_is_refused():

@@ -94,7 +94,7 @@ def test_what_is_no_assignment_is_refused():
 
 
 def test_a_resolver_of_another_job_is_refused():
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="", job_name="other")
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local", job_name="other")
     with tf.using("simulator", tpus=16), pytest.raises(ValueError, match=r"'other'.*'worker'"):
         tf.distribute.TPUStrategy(resolver)
     with tf.using("simulator", tpus=8):
