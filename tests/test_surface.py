@@ -113,7 +113,7 @@ DOCUMENTED = {
         set_seed uniform
     """,
     "saved_model": """
-        load save
+        DEFAULT_SERVING_SIGNATURE_DEF_KEY LoadOptions SaveOptions contains_saved_model load save
     """,
     "tpu": """
         experimental
