@@ -1,5 +1,6 @@
-"""`tf.saved_model`: the variables of a module, saved and loaded without the module's own code."""
+"""`tf.saved_model`: the variables and functions of a module, saved and loaded without the module's own code."""
 
-from refdist._core.saving.saved_models import load, save
+from refdist._core.saving.saved_models import DEFAULT_SERVING_SIGNATURE_DEF_KEY, contains_saved_model, load, save
+from refdist._core.saving.saving_options import LoadOptions, SaveOptions
 
-__all__ = ["load", "save"]
+__all__ = ["DEFAULT_SERVING_SIGNATURE_DEF_KEY", "LoadOptions", "SaveOptions", "contains_saved_model", "load", "save"]

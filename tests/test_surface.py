@@ -170,7 +170,7 @@ DOCUMENTED = {
         stateless_shuffle stateless_split
     """,
     "saved_model": """
-        load save
+        DEFAULT_SERVING_SIGNATURE_DEF_KEY LoadOptions SaveOptions contains_saved_model load save
     """,
     "summary": """
         SummaryWriter create_file_writer create_noop_writer experimental flush graph histogram image record_if

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from refdist._core.keras.keras_variables import held
-from refdist._core.saving.module import WAITING, Trackable, Waiting
+from refdist._core.replicas.specs import TensorSpec
+from refdist._core.saving.module import WAITING, Module, Trackable, Waiting
+from refdist._core.staging.function import function
 from refdist._core.variables.variable import Variable
 
 _core: Any = importlib.import_module("keras.src.backend.jax.core")
@@ -46,6 +48,24 @@ def children(value: Any) -> Iterator[tuple[str, Any]]:
     for name, child in sorted(vars(value).items()):
         if isinstance(child, (Variable, Trackable, _optimizers.BaseOptimizer)):
             yield name, child
+
+
+def servable(value: Any) -> Trackable:
+    """A module that computes what a model does outside of training, for tensors of the shapes that it has been built for."""
+    inputs = getattr(value, "inputs", None)
+    if not isinstance(inputs, list):
+        raise ValueError(
+            f"saved_model.save() got a {type(value).__name__} that says nothing of its inputs; expected a model that was made of "
+            f"layers and an Input. Make it so, or save it with model.save('model.keras')."
+        )
+    specs = [TensorSpec(tuple(one.shape), one.dtype, one.name) for one in inputs]
+
+    def call(*tensors: Any) -> Any:
+        return value(tensors[0] if len(tensors) == 1 else list(tensors), training=False)
+
+    module = Module()
+    vars(module).update({"model": value, "__call__": function(call, input_signature=specs)})
+    return module
 
 
 def holder(value: Any) -> dict[str, Any]:

@@ -141,6 +141,11 @@ def named_variables(root: Any) -> "Iterator[tuple[str, Saved]]":
     return ((joined(place), one) for place, one in reversed(found.values()))
 
 
+def modules_below(root: Any) -> Iterator[tuple[Place, Trackable]]:
+    """Find the modules at and below an object, each with its place."""
+    return ((place, one) for place, one in _walk(root, ()) if isinstance(one, Trackable))
+
+
 def is_trackable(value: Any) -> bool:
     """Say whether an object is of a kind in which variables can be found."""
     return (
@@ -267,6 +272,12 @@ def _of_keras(value: Any) -> Any:
 
 
 _keras: list[Callable[[], Any]] = []
+
+
+def servable(value: Any) -> Trackable | None:
+    """A module that does what a model of Keras does; None for any other object."""
+    of_keras = _of_keras(value)
+    return None if of_keras is None else of_keras.servable(value)
 
 
 def install_keras(load: Callable[[], Any]) -> None:

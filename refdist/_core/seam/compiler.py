@@ -137,6 +137,10 @@ class Compiler(Protocol):
 
     # Running.
 
+    def for_one_replica(self, program: WrittenProgram) -> Callable[..., list[Array]]:
+        """A program as a function that each replica runs."""
+        ...
+
     def compile(self, program: WrittenProgram) -> Compiled:
         """Turn a program into a function of the inputs that matter.
 

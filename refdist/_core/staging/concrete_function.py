@@ -35,6 +35,7 @@ class ConcreteFunction:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
+        self.function: Any = function
         self._function, self._names, self.name = function, names, getattr(function, "__name__", "function")
         specs = [_named(arg, names[place] if place < len(names) else None) for place, arg in enumerate(args)]
         self.structured_input_signature: Any = (tuple(specs), {name: _named(arg, name) for name, arg in kwargs.items()})

@@ -19,8 +19,10 @@ from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
 from refdist._core.staging.cache_keys import function_key
 from refdist._core.staging.call_signature import call_signature
 from refdist._core.staging.concrete_function import ConcreteFunction
+from refdist._core.staging.exported_function import with_specs
 from refdist._core.staging.input_signature import conforming
 from refdist._core.staging.parameters import Parameters
+from refdist._core.staging.program import Program
 from refdist._core.staging.program_cache import Kept, ProgramCache
 from refdist._core.staging.program_source import ForeignTrace, ProgramSource
 from refdist._core.staging.references import closes_over_tensors
@@ -32,6 +34,7 @@ from refdist._core.strategies.arguments import require_arguments
 from refdist._core.strategies.strategy import StrategyBase
 
 _MOST_CLOSURES = 4
+_MOST_CALLS = 64  # of which the kinds are remembered, to save a program for each
 _OWN_FUNCTIONS: Any = object()  # the answer of a meeting to which replicas have brought different functions
 _ACCEPTED = frozenset(
     {
@@ -149,6 +152,7 @@ class Function:
         self._programs = ProgramCache(getattr(python_function, "__qualname__", repr(python_function)))
         self._bound: dict[int, Function] = {}
         self._closures: dict[Any, set[Any]] = {}
+        self._calls: dict[Any, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # of which kinds they were
 
     @context.contained
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -209,6 +213,19 @@ class Function:
         if len(keys) <= _MOST_CLOSURES:
             keys.add(function_key(fn))
         return len(keys) > _MOST_CLOSURES
+
+    @property
+    def parameter_names(self) -> Sequence[str]:
+        """The names of the parameters that have a place."""
+        return self._parameters.names
+
+    def kinds_of_calls(self) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        """The arguments for which there are programs outside of replicas, with a spec for each tensor."""
+        return [(self.input_signature, {})] if self.input_signature is not None else list(self._calls.values())
+
+    def written_for(self, call: Call) -> Program | None:
+        """Write a program that is not kept, for the call of a function outside of replicas."""
+        return self._source.written(call, context.get_strategy())
 
     def experimental_get_tracing_count(self) -> int:
         """How many kinds of input the function was traced for; several programs may do the work of one."""
@@ -326,6 +343,8 @@ class Function:
                 self._note(staged, (around, place, on is None, shape), leaves)  # a trace needs no data
                 raise
             self._note(staged, (around, place, on is None, shape), leaves)
+            if on is None and program is not None and len(self._calls) < _MOST_CALLS:
+                self._calls[shape, kinds.key] = with_specs(given)
             # A body may change what it refers to while it is called; that does not make it a different body.
             again = (*key[:3], function_key(fn), *key[4:]) if staged else key
             for one in dict.fromkeys((key, again)):

@@ -47,6 +47,7 @@ class Program:
 
     def __init__(self, compiler: Compiler, written: WrittenProgram, interface: Interface) -> None:
         self._compiler, self._compiled = compiler, compiler.compile(written)
+        self.compiler, self.written, self.interface = compiler, written, interface
         self._charge = compiler.charge(written)
         self._takes, self._reads, self._draws = interface.takes, interface.reads, interface.draws
         self._entropy = ProgramEntropy()

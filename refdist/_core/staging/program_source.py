@@ -44,19 +44,20 @@ class ProgramSource:
     def program(self, call: Call, around: StrategyBase) -> Kept | None:
         """Write a program; None where only Python can do what the body asks for."""
         try:
-            program = self._written(call, around)
+            program = self.written(call, around)
             if program is None or not call.elements.sources:
                 return program
 
             def again(leaves: Sequence[Any], elements: Elements) -> Program | None:
-                return self._written(dataclasses.replace(kind, leaves=leaves, elements=elements), around)
+                return self.written(dataclasses.replace(kind, leaves=leaves, elements=elements), around)
 
             kind = dataclasses.replace(call, leaves=(), elements=Elements())
             return FedProgram(repr(self._owner), call.leaves, call.elements, program, again)
         finally:
             call.elements.put_back()
 
-    def _written(self, call: Call, around: StrategyBase) -> Program | None:
+    def written(self, call: Call, around: StrategyBase) -> Program | None:
+        """The same for a call that takes no elements of iterators."""
         if tracing():
             raise ForeignTrace
         fn, on, strategy = call.function, call.on, around

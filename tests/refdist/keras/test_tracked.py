@@ -193,3 +193,17 @@ print(model.get_weights() == other.get_weights())
     done = run_python(program, KERAS_BACKEND="jax")
 
     assert ("True\n", "") == (done.stdout, done.stderr)
+
+
+def test_a_model_is_saved_as_what_it_computes_outside_of_training(tmp_path):
+    rows = np.arange(6, dtype=np.float32).reshape(3, 2)
+    with tf.using("simulator", gpus=2):
+        with tf.distribute.MirroredStrategy().scope():
+            model = sequential()
+        tf.saved_model.save(model, str(tmp_path))
+        loaded = tf.saved_model.load(str(tmp_path))
+        with pytest.raises(ValueError, match=r"says nothing of its inputs.*model\.save"):
+            tf.saved_model.save(unbuilt(), str(tmp_path / "late"))
+
+        assert np.allclose(np.asarray(model(rows)), np.asarray(loaded(rows)), atol=1e-6)
+        assert ["output_0"] == list(loaded.signatures["serving_default"](rows[:1]))
