@@ -6,8 +6,10 @@ from refdist import (
     compat,
     config,
     data,
+    debugging,
     distribute,
     errors,
+    image,
     io,
     linalg,
     math,
@@ -15,6 +17,7 @@ from refdist import (
     nn,
     random,
     saved_model,
+    strings,
     testing,
     tpu,
     train,
@@ -36,6 +39,7 @@ from refdist._core.base.dtypes import (
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.tensor_shape import TensorShape
+from refdist._core.ops.checks import Assert, assert_equal, assert_greater, assert_less, assert_rank, ensure_shape
 from refdist._core.ops.index_functions import (
     argsort,
     boolean_mask,
@@ -61,6 +65,20 @@ from refdist._core.ops.index_functions import (
 )
 from refdist._core.ops.index_functions import slice_ as slice
 from refdist._core.ops.linear_algebra import clip_by_global_norm, clip_by_norm, einsum, norm, tensordot
+from refdist._core.ops.mapping_functions import (
+    constant_initializer,
+    foldl,
+    foldr,
+    map_fn,
+    numpy_function,
+    ones_initializer,
+    py_function,
+    random_normal_initializer,
+    random_uniform_initializer,
+    scan,
+    vectorized_map,
+    zeros_initializer,
+)
 from refdist._core.ops.neural_functions import (
     reduce_logsumexp,
 )
@@ -139,6 +157,7 @@ from refdist._core.ops.shape_functions import (
     where,
     zeros_like,
 )
+from refdist._core.ops.string_functions import as_string
 from refdist._core.ops.tensor_functions import (
     Tensor,
     add,
@@ -177,6 +196,7 @@ _install()
 __version__ = "0.1.0"
 
 __all__ = [
+    "Assert",
     "Graph",
     "IndexedSlices",
     "Module",
@@ -194,8 +214,13 @@ __all__ = [
     "argmax",
     "argmin",
     "argsort",
+    "as_string",
     "asin",
     "asinh",
+    "assert_equal",
+    "assert_greater",
+    "assert_less",
+    "assert_rank",
     "atan",
     "atan2",
     "atanh",
@@ -213,17 +238,20 @@ __all__ = [
     "concat",
     "config",
     "constant",
+    "constant_initializer",
     "control_dependencies",
     "convert_to_tensor",
     "cos",
     "cosh",
     "cumsum",
     "data",
+    "debugging",
     "device",
     "device_name",
     "distribute",
     "divide",
     "einsum",
+    "ensure_shape",
     "equal",
     "errors",
     "executing_eagerly",
@@ -235,6 +263,8 @@ __all__ = [
     "float32",
     "float64",
     "floor",
+    "foldl",
+    "foldr",
     "function",
     "gather",
     "gather_nd",
@@ -243,6 +273,7 @@ __all__ = [
     "group",
     "histogram_fixed_width",
     "identity",
+    "image",
     "int8",
     "int16",
     "int32",
@@ -257,6 +288,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_pieces",
+    "map_fn",
     "math",
     "matmul",
     "maximum",
@@ -270,13 +302,18 @@ __all__ = [
     "no_op",
     "norm",
     "not_equal",
+    "numpy_function",
     "one_hot",
     "ones",
+    "ones_initializer",
     "ones_like",
     "pad",
     "pow",
     "print",
+    "py_function",
     "random",
+    "random_normal_initializer",
+    "random_uniform_initializer",
     "range",
     "rank",
     "reduce_all",
@@ -293,6 +330,7 @@ __all__ = [
     "roll",
     "round",
     "saved_model",
+    "scan",
     "scatter_nd",
     "searchsorted",
     "sequence_mask",
@@ -311,6 +349,7 @@ __all__ = [
     "stack",
     "strided_slice",
     "string",
+    "strings",
     "subtract",
     "tan",
     "tanh",
@@ -333,7 +372,9 @@ __all__ = [
     "use",
     "using",
     "variable_creator_scope",
+    "vectorized_map",
     "where",
     "zeros",
+    "zeros_initializer",
     "zeros_like",
 ]

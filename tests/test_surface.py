@@ -18,21 +18,23 @@ from refdist._core.ops.missing_names import REMEDIES
 # All of these are names of TensorFlow 2.21, or of the pages.
 DOCUMENTED = {
     "": """
-        Graph IndexedSlices Module Tensor TensorShape TensorSpec Variable VariableAggregation
-        VariableSynchronization abs acos acosh add add_n argmax argmin argsort asin asinh atan atan2 atanh
-        bfloat16 bitwise bool boolean_mask broadcast_to cast clip_by_global_norm clip_by_norm clip_by_value
-        compat concat config constant control_dependencies convert_to_tensor cos cosh cumsum data device
-        distribute divide einsum equal errors estimator executing_eagerly exp expand_dims eye fill float16
-        float32 float64 floor function gather gather_nd greater greater_equal group histogram_fixed_width
-        identity int16 int32 int64 int8 io is_tensor keras less less_equal linalg linspace logical_and
-        logical_not logical_or math matmul maximum meshgrid minimum multiply name_scope negative nest nn no_op
-        norm not_equal one_hot ones ones_like pad pow print random range rank reduce_all reduce_any
-        reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum repeat reshape reverse roll
-        round saved_model scatter_nd searchsorted sequence_mask shape sigmoid sign sin sinh size slice sort
-        split sqrt square squeeze stack strided_slice string subtract tan tanh tensor_scatter_nd_add
-        tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update tensordot
-        tile tpu train transpose truncatediv truncatemod uint8 unique unstack variable_creator_scope where zeros
-        zeros_like
+        Assert Graph IndexedSlices Module Tensor TensorShape TensorSpec Variable VariableAggregation
+        VariableSynchronization abs acos acosh add add_n argmax argmin argsort as_string asin asinh assert_equal
+        assert_greater assert_less assert_rank atan atan2 atanh bfloat16 bitwise bool boolean_mask broadcast_to
+        cast clip_by_global_norm clip_by_norm clip_by_value compat concat config constant constant_initializer
+        control_dependencies convert_to_tensor cos cosh cumsum data debugging device distribute divide einsum
+        ensure_shape equal errors estimator executing_eagerly exp expand_dims eye fill float16 float32 float64
+        floor foldl foldr function gather gather_nd greater greater_equal group histogram_fixed_width identity
+        image int16 int32 int64 int8 io is_tensor keras less less_equal linalg linspace logical_and logical_not
+        logical_or map_fn math matmul maximum meshgrid minimum multiply name_scope negative nest nn no_op norm
+        not_equal numpy_function one_hot ones ones_initializer ones_like pad pow print py_function random
+        random_normal_initializer random_uniform_initializer range rank reduce_all reduce_any reduce_logsumexp
+        reduce_max reduce_mean reduce_min reduce_prod reduce_sum repeat reshape reverse roll round saved_model
+        scan scatter_nd searchsorted sequence_mask shape sigmoid sign sin sinh size slice sort split sqrt square
+        squeeze stack strided_slice string strings subtract tan tanh tensor_scatter_nd_add tensor_scatter_nd_max
+        tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update tensordot tile tpu train transpose
+        truncatediv truncatemod uint8 unique unstack variable_creator_scope vectorized_map where zeros
+        zeros_initializer zeros_like
     """,
     "bitwise": """
         bitwise_and bitwise_or bitwise_xor
@@ -70,6 +72,11 @@ DOCUMENTED = {
     "data.experimental": """
         AutoShardPolicy DistributeOptions INFINITE_CARDINALITY SHARD_HINT UNKNOWN_CARDINALITY
     """,
+    "debugging": """
+        Assert assert_all_finite assert_equal assert_greater assert_greater_equal assert_less assert_less_equal
+        assert_near assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
+        assert_rank assert_rank_at_least assert_rank_in assert_scalar assert_shapes assert_type check_numerics
+    """,
     "distribute": """
         CrossDeviceOps DistributedDataset DistributedIterator DistributedValues HierarchicalCopyAllReduce
         InputContext InputIterator InputOptions InputReplicationMode MirroredStrategy
@@ -99,6 +106,12 @@ DOCUMENTED = {
         FailedPreconditionError InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError
         PermissionDeniedError ResourceExhaustedError UnauthenticatedError UnavailableError
         UnimplementedError UnknownError
+    """,
+    "image": """
+        adjust_brightness adjust_contrast central_crop convert_image_dtype crop_to_bounding_box flip_left_right
+        flip_up_down grayscale_to_rgb pad_to_bounding_box per_image_standardization random_brightness
+        random_contrast random_crop random_flip_left_right random_flip_up_down resize resize_with_crop_or_pad
+        rgb_to_grayscale rot90 stateless_random_flip_left_right transpose
     """,
     "io": """
         TFRecordOptions TFRecordWriter
@@ -142,6 +155,9 @@ DOCUMENTED = {
     """,
     "saved_model": """
         load save
+    """,
+    "strings": """
+        as_string join length lower reduce_join regex_full_match regex_replace strip substr to_number upper
     """,
     "tpu": """
         experimental
