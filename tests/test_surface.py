@@ -18,18 +18,27 @@ from refdist._core.ops.missing_names import REMEDIES
 # All of these are names of TensorFlow 2.21, or of the pages.
 DOCUMENTED = {
     "": """
-        GradientTape Graph IndexedSlices Module Tensor TensorShape TensorSpec UnconnectedGradients Variable
-        VariableAggregation VariableSynchronization abs add add_n argmax argmin autograph bfloat16 bool cast
-        clip_by_value compat concat config constant control_dependencies convert_to_tensor cos custom_gradient data
-        debugging device distribute divide equal errors estimator executing_eagerly exp expand_dims eye fill float16
-        float32 float64 floor function gather get_current_name_scope get_logger gradients greater greater_equal
-        group identity init_scope int16 int32 int64 int8 io is_tensor keras less less_equal linspace logical_and
-        logical_not logical_or lookup math matmul maximum minimum multiply name_scope negative nest nn no_op
-        not_equal one_hot ones ones_like pad pow print profiler random range rank recompute_grad reduce_all
-        reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum reshape round
-        saved_model shape sigmoid sign sin size split sqrt square squeeze stack stop_gradient string subtract
-        summary tan tanh test tile timestamp tpu train transpose uint8 unstack variable_creator_scope where zeros
-        zeros_like
+        Assert GradientTape Graph IndexedSlices Module Tensor TensorShape TensorSpec UnconnectedGradients Variable
+        VariableAggregation VariableSynchronization abs acos acosh add add_n argmax argmin argsort as_string asin
+        asinh assert_equal assert_greater assert_less assert_rank atan atan2 atanh autograph bfloat16 bitwise bool
+        boolean_mask broadcast_to cast clip_by_global_norm clip_by_norm clip_by_value compat concat config constant
+        constant_initializer control_dependencies convert_to_tensor cos cosh cumsum custom_gradient data debugging
+        device distribute divide einsum ensure_shape equal errors estimator executing_eagerly exp expand_dims eye
+        fill float16 float32 float64 floor foldl foldr function gather gather_nd get_current_name_scope get_logger
+        gradients greater greater_equal group histogram_fixed_width identity image init_scope int16 int32 int64 int8
+        io is_tensor keras less less_equal linalg linspace logical_and logical_not logical_or lookup map_fn math
+        matmul maximum meshgrid minimum multiply name_scope negative nest nn no_op norm not_equal numpy_function
+        one_hot ones ones_initializer ones_like pad pow print profiler py_function random random_normal_initializer
+        random_uniform_initializer range rank recompute_grad reduce_all reduce_any reduce_logsumexp reduce_max
+        reduce_mean reduce_min reduce_prod reduce_sum repeat reshape reverse roll round saved_model scan scatter_nd
+        searchsorted sequence_mask shape sigmoid sign sin sinh size slice sort split sqrt square squeeze stack
+        stop_gradient strided_slice string strings subtract summary tan tanh tensor_scatter_nd_add
+        tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update tensordot test
+        tile timestamp tpu train transpose truncatediv truncatemod uint8 unique unstack variable_creator_scope
+        vectorized_map where zeros zeros_initializer zeros_like
+    """,
+    "bitwise": """
+        bitwise_and bitwise_or bitwise_xor
     """,
     "autograph": "experimental",
     "autograph.experimental": "Feature do_not_convert set_loop_options",
@@ -128,6 +137,12 @@ DOCUMENTED = {
         InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError PermissionDeniedError
         ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError UnknownError
     """,
+    "image": """
+        adjust_brightness adjust_contrast central_crop convert_image_dtype crop_to_bounding_box flip_left_right
+        flip_up_down grayscale_to_rgb pad_to_bounding_box per_image_standardization random_brightness
+        random_contrast random_crop random_flip_left_right random_flip_up_down resize resize_with_crop_or_pad
+        rgb_to_grayscale rot90 stateless_random_flip_left_right transpose
+    """,
     "io": """
         FixedLenFeature FixedLenSequenceFeature TFRecordOptions TFRecordWriter VarLenFeature decode_and_crop_jpeg
         decode_base64 decode_bmp decode_csv decode_gif decode_image decode_jpeg decode_png decode_raw encode_base64
@@ -143,20 +158,32 @@ DOCUMENTED = {
         experimental
     """,
     "lookup.experimental": "DenseHashTable MutableHashTable",
+    "linalg": """
+        band_part cholesky cross det diag diag_part eigh einsum eye global_norm inv l2_normalize matmul
+        matrix_transpose matvec norm normalize qr set_diag solve svd tensordot trace
+    """,
     "math": """
-        abs add add_n argmax argmin ceil cos divide divide_no_nan equal exp floor floordiv floormod greater
-        greater_equal is_finite is_inf is_nan less less_equal log log1p logical_and logical_not logical_or
-        logical_xor maximum minimum mod multiply negative not_equal pow reduce_all reduce_any reduce_logsumexp
-        reduce_max reduce_mean reduce_min reduce_prod reduce_std reduce_sum reduce_variance round rsqrt sigmoid sign
-        sin sqrt square subtract tan tanh
+        abs acos acosh add add_n argmax argmin asin asinh atan atan2 atanh bincount ceil confusion_matrix cos cosh
+        count_nonzero cumprod cumsum digamma divide divide_no_nan equal erf erfc erfinv exp expm1 floor floordiv
+        floormod greater greater_equal in_top_k is_finite is_inf is_nan l2_normalize less less_equal lgamma log
+        log1p log_sigmoid log_softmax logical_and logical_not logical_or logical_xor maximum minimum mod multiply
+        multiply_no_nan ndtri negative not_equal polyval pow reciprocal reduce_all reduce_any reduce_euclidean_norm
+        reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_std reduce_sum reduce_variance rint
+        round rsqrt segment_max segment_mean segment_min segment_prod segment_sum sigmoid sign sin sinh softmax
+        softplus softsign sqrt square squared_difference subtract tan tanh top_k truediv unsorted_segment_max
+        unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sum xdivy xlogy
+        zero_fraction
     """,
     "nest": """
         assert_same_structure flatten is_nested map_structure pack_sequence_as
     """,
     "nn": """
-        compute_average_loss l2_loss log_softmax moments relu scale_regularization_loss sigmoid
-        sigmoid_cross_entropy_with_logits softmax softmax_cross_entropy_with_logits
-        sparse_softmax_cross_entropy_with_logits tanh
+        avg_pool avg_pool1d avg_pool2d batch_normalization bias_add compute_average_loss conv1d conv2d
+        conv2d_transpose conv3d crelu depth_to_space depthwise_conv2d dropout elu embedding_lookup gelu in_top_k
+        l2_loss l2_normalize leaky_relu local_response_normalization log_softmax lrn max_pool max_pool1d max_pool2d
+        moments relu relu6 scale_regularization_loss selu sigmoid sigmoid_cross_entropy_with_logits silu softmax
+        softmax_cross_entropy_with_logits softplus softsign space_to_depth sparse_softmax_cross_entropy_with_logits
+        swish tanh top_k weighted_cross_entropy_with_logits zero_fraction
     """,
     "profiler": "experimental",
     "profiler.experimental": "Profile Trace start stop",
@@ -180,6 +207,9 @@ DOCUMENTED = {
         get_step set_step summary_scope
     """,
     "test": "gpu_device_name is_gpu_available",
+    "strings": """
+        as_string join length lower reduce_join regex_full_match regex_replace strip substr to_number upper
+    """,
     "tpu": """
         experimental
     """,
@@ -245,11 +275,13 @@ def test_an_unknown_name_is_told():
     ("path", "name", "remedy"),
     [
         ("", "einsum", "jax.numpy.einsum"),
+        ("", "GradientTape", "jax.value_and_grad"),
+        ("", "signal", "jax.scipy.signal"),
         ("", "no_such_thing", "use what jax.numpy or numpy has"),
-        ("math", "erf", "jax.scipy.special.erf"),
+        ("math", "ndtr", "jax.scipy.special.ndtr"),
         ("math", "bessel_i0", "use what jax.numpy or numpy has"),
-        ("nn", "dropout", "tf.keras.layers.Dropout"),
-        ("nn", "elu", "use what jax.nn has"),
+        ("nn", "ctc_loss", "optax.ctc_loss"),
+        ("nn", "isotonic_regression", "use what jax.nn has"),
     ],
 )
 def test_a_documented_name_that_is_missing_says_what_to_use_instead(path, name, remedy):

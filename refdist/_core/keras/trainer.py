@@ -95,7 +95,9 @@ class Trainer(_trainer.JAXTrainer):
         return (loss if step is None else loss * step.share), others
 
     def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
-        if not takes_data_alone(self, "train"):  # else it makes variables in its first step, as a loop of the user's does
+        if not takes_data_alone(
+            self, "train"
+        ):  # else it makes variables in its first step, as a loop of the user's does
             super()._symbolic_build(iterator=iterator, data_batch=data_batch)
 
     def _aggregate_additional_loss(self, loss: Any) -> Any:

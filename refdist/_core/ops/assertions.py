@@ -156,6 +156,19 @@ def is_numeric_tensor(tensor: Any) -> bool:
     return hasattr(tensor, "dtype") and tensor.dtype.kind in "iufcV"
 
 
+def ensure_shape(x: Any, shape: Any, name: Any = None) -> Any:
+    """Return a tensor that has a shape, in which None stands for any size, or raise."""
+    given, wanted = convert_to_tensor(x), tuple(shape)
+    fits = len(wanted) == len(given.shape) and all(
+        size is None or int(size) == own for size, own in zip(wanted, given.shape, strict=True)
+    )
+    if not fits:
+        raise InvalidArgumentError(
+            f"ensure_shape() got a tensor of shape {tuple(given.shape)}; expected {wanted}. Reshape it, or correct the shape."
+        )
+    return given
+
+
 def _tensors(x: Any, y: Any) -> tuple[Any, Any]:
     """Two tensors of one dtype: a number of Python takes that of the tensor that it meets."""
     first, second = current_value(x), current_value(y)

@@ -3,6 +3,7 @@
 A line names the function of the array namespace (`x.__array_namespace__()`), and the kinds of numbers that TensorFlow takes.
 """
 
+import builtins
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -14,13 +15,14 @@ from refdist._core.base.errors import DtypeError, InvalidArgumentError
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import dtype_name
+from refdist._core.ops.computed_with_jax import kernel
 from refdist._core.ops.operation import operation as as_operation
 from refdist._core.ops.tensor_functions import convert_to_tensor, is_tensor, reduced, together
 from refdist._core.replicas.values import Mirrored
 from refdist._core.variables.tensors import current_value
 
-_FLOATS, _NUMBERS, _SIGNED, _TRUTHS, _ANY = "f", "iuf", "if", "b", "biufO"
-_WORDS = {"f": "floats", "iuf": "numbers", "if": "signed numbers", "b": "truth values"}
+_FLOATS, _NUMBERS, _SIGNED, _TRUTHS, _ANY, _INTEGERS = "f", "iuf", "if", "b", "biufO", "iu"
+_WORDS = {"f": "floats", "iuf": "numbers", "if": "signed numbers", "b": "truth values", "iu": "integers"}
 
 Operation = Callable[..., Any]
 
@@ -153,28 +155,77 @@ def _no_nan(x: Any, y: Any) -> Any:
     return arrays.where(zero, arrays.zeros_like(x), x / arrays.where(zero, arrays.ones_like(y), y))
 
 
+def _special(function: str) -> Operation:
+    return lambda x: kernel(function, x)
+
+
+def _arrays(x: Any) -> Any:
+    return x.__array_namespace__()
+
+
+def _softplus(x: Any) -> Any:
+    return _arrays(x).logaddexp(x, _arrays(x).zeros_like(x)).astype(x.dtype)
+
+
+def _where_nonzero(x: Any, y: Any, value: Any) -> Any:
+    """A value, and zero where x is zero, even if the value is no number there."""
+    return _arrays(x).where(x == 0, _arrays(value).zeros_like(value), value)
+
+
+def _truncated(x: Any, y: Any) -> Any:
+    """The quotient without its fraction; division in integers rounds down instead."""
+    if x.dtype.kind not in "iu":
+        return _arrays(x).trunc(x / y)
+    quotient = x // y
+    return quotient + ((quotient < 0) & (quotient * y != x)).astype(x.dtype)
+
+
 # name = kind of operation(documented name, function of arrays, dtypes that it takes)
 abs = _unary("abs", "abs", _SIGNED)
+acos = _unary("acos", "arccos", _FLOATS)
+acosh = _unary("acosh", "arccosh", _FLOATS)
+asin = _unary("asin", "arcsin", _FLOATS)
+asinh = _unary("asinh", "arcsinh", _FLOATS)
+atan = _unary("atan", "arctan", _FLOATS)
+atanh = _unary("atanh", "arctanh", _FLOATS)
 ceil = _unary("ceil", "ceil", _FLOATS)
 cos = _unary("cos", "cos", _FLOATS)
+cosh = _unary("cosh", "cosh", _FLOATS)
+digamma = _unary("digamma", _special("digamma"), _FLOATS)
+erf = _unary("erf", _special("erf"), _FLOATS)
+erfc = _unary("erfc", _special("erfc"), _FLOATS)
+erfinv = _unary("erfinv", _special("erfinv"), _FLOATS)
 exp = _unary("exp", "exp", _FLOATS)
+expm1 = _unary("expm1", "expm1", _FLOATS)
 floor = _unary("floor", "floor", _FLOATS)
 is_finite = _unary("is_finite", "isfinite", _FLOATS)
 is_inf = _unary("is_inf", "isinf", _FLOATS)
 is_nan = _unary("is_nan", "isnan", _FLOATS)
+lgamma = _unary("lgamma", _special("lgamma"), _FLOATS)
 log = _unary("log", "log", _FLOATS)
 log1p = _unary("log1p", "log1p", _FLOATS)
+log_sigmoid = _unary("log_sigmoid", lambda x: -_softplus(-x), _FLOATS)
 logical_not = _unary("logical_not", "logical_not", _TRUTHS)
 negative = _unary("negative", "negative", _SIGNED)
+ndtri = _unary("ndtri", _special("ndtri"), _FLOATS)
+reciprocal = _unary("reciprocal", lambda x: 1 / x, _FLOATS)
+rint = _unary("rint", "round", _FLOATS)
 round = _unary("round", lambda x: x if x.dtype.kind in "iu" else x.__array_namespace__().round(x), _NUMBERS)
 rsqrt = _unary("rsqrt", lambda x: 1 / x.__array_namespace__().sqrt(x), _FLOATS)
 sigmoid = _unary("sigmoid", lambda x: 1 / (1 + x.__array_namespace__().exp(-x)), _FLOATS)
 sign = _unary("sign", "sign", _SIGNED)
 sin = _unary("sin", "sin", _FLOATS)
+sinh = _unary("sinh", "sinh", _FLOATS)
+softplus = _unary("softplus", _softplus, _FLOATS)
+softsign = _unary("softsign", lambda x: x / (1 + builtins.abs(x)), _NUMBERS)
 sqrt = _unary("sqrt", "sqrt", _FLOATS)
 tan = _unary("tan", "tan", _FLOATS)
 tanh = _unary("tanh", "tanh", _FLOATS)
 
+atan2 = _binary("atan2", "arctan2", _FLOATS)
+bitwise_and = _binary("bitwise_and", operator.and_, _INTEGERS)
+bitwise_or = _binary("bitwise_or", operator.or_, _INTEGERS)
+bitwise_xor = _binary("bitwise_xor", operator.xor, _INTEGERS)
 divide = _binary("divide", operator.truediv, _NUMBERS)
 divide_no_nan = _binary("divide_no_nan", _no_nan, _FLOATS)
 equal = _binary("equal", operator.eq, _ANY)
@@ -190,9 +241,15 @@ logical_xor = _binary("logical_xor", "logical_xor", _TRUTHS)
 maximum = _binary("maximum", lambda x, y: _extreme("maximum", x, y), _NUMBERS)
 minimum = _binary("minimum", lambda x, y: _extreme("minimum", x, y), _NUMBERS)
 multiply = _binary("multiply", operator.mul, _NUMBERS)
+multiply_no_nan = _binary("multiply_no_nan", lambda x, y: _where_nonzero(y, x, x * y), _FLOATS)
 not_equal = _binary("not_equal", operator.ne, _ANY)
 pow = _binary("pow", _power, _NUMBERS)
+squared_difference = _binary("squared_difference", lambda x, y: (x - y) * (x - y), _NUMBERS)
 subtract = _binary("subtract", operator.sub, _NUMBERS)
+truncatediv = _binary("truncatediv", _truncated, _NUMBERS)
+truncatemod = _binary("truncatemod", lambda x, y: x - _truncated(x, y) * y, _NUMBERS)
+xdivy = _binary("xdivy", lambda x, y: _where_nonzero(x, y, x / y), _FLOATS)
+xlogy = _binary("xlogy", lambda x, y: _where_nonzero(x, y, x * _arrays(y).log(y)), _FLOATS)
 
 reduce_all = _reduction("reduce_all", "all", _TRUTHS, None)
 reduce_any = _reduction("reduce_any", "any", _TRUTHS, None)

@@ -80,7 +80,7 @@ def reshape(tensor: Any, shape: Any, name: Any = None) -> Any:
 def expand_dims(input: Any, axis: Any, name: Any = None) -> Any:
     """Give a tensor a dimension of size 1."""
     tensor = convert_to_tensor(input)
-    return tensor.__array_namespace__().expand_dims(tensor, axis=_inside(axis, len(tensor.shape) + 1, "expand_dims"))
+    return tensor.__array_namespace__().expand_dims(tensor, axis=inside(axis, len(tensor.shape) + 1, "expand_dims"))
 
 
 @operation
@@ -88,7 +88,7 @@ def squeeze(input: Any, axis: Any = None, name: Any = None) -> Any:
     """Take dimensions of size 1 away: all of them, or those of an axis."""
     tensor = convert_to_tensor(input)
     axes = axis if axis is None else tuple(int(one) for one in np.atleast_1d(axis))
-    if axes is not None and any(tensor.shape[_inside(one, len(tensor.shape), "squeeze")] != 1 for one in axes):
+    if axes is not None and any(tensor.shape[inside(one, len(tensor.shape), "squeeze")] != 1 for one in axes):
         raise InvalidArgumentError(
             f"squeeze() got axis={axis!r} for a tensor of shape {tuple(tensor.shape)}; expected dimensions of size 1. Name these."
         )
@@ -135,7 +135,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, name: Any = None) -> list[Any]:
     """Cut a tensor into equal parts, or into parts of given sizes, of which one may be -1."""
     tensor = convert_to_tensor(value)
-    place = _inside(axis, len(tensor.shape), "split")
+    place = inside(axis, len(tensor.shape), "split")
     length = tensor.shape[place]
     sizes = np.asarray(num_or_size_splits).tolist()
     if not isinstance(sizes, list):
@@ -154,7 +154,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, n
 def unstack(value: Any, num: Any = None, axis: Any = 0, name: Any = None) -> list[Any]:
     """List the tensors that lie along a dimension."""
     tensor = convert_to_tensor(value)
-    moved = tensor.__array_namespace__().moveaxis(tensor, _inside(axis, len(tensor.shape), "unstack"), 0)
+    moved = tensor.__array_namespace__().moveaxis(tensor, inside(axis, len(tensor.shape), "unstack"), 0)
     if num is not None and num != moved.shape[0]:
         raise ValueError(f"unstack() got num={num} for {moved.shape[0]} tensors; expected as many. Leave num out.")
     return [moved[index] for index in builtins.range(moved.shape[0])]
@@ -188,7 +188,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any
     if (x is None) != (y is None):
         raise ValueError("where() got one of x and y; expected both, or none. Pass the other one.")
     if x is None:
-        return _whole(choice.__array_namespace__().argwhere(choice), np.int64)
+        return whole(choice.__array_namespace__().argwhere(choice), np.int64)
     if choice.dtype.kind != "b":
         raise DtypeError(f"where() got a condition of dtype {choice.dtype}; expected bool. Compare it with something.")
     if type(x) is int and type(y) is float:
@@ -235,7 +235,7 @@ def gather(
 ) -> Any:
     """Take the slices at indices along an axis."""
     tensor, places = together(convert_to_tensor(params), convert_to_tensor(indices))
-    place = _inside(batch_dims if axis is None else axis, len(tensor.shape), "gather")
+    place = inside(batch_dims if axis is None else axis, len(tensor.shape), "gather")
     require_indices(places, tensor.shape[place], "gather")
     if not batch_dims:
         tapes = HERE.get().tapes
@@ -279,11 +279,11 @@ def _like(input: Any, dtype: Any, name: str, text: Any) -> Any:
 
 def _arg(name: str, input: Any, axis: Any, output_type: Any) -> Any:
     tensor = convert_to_tensor(input)
-    place = _inside(0 if axis is None else axis, len(tensor.shape), name)
-    return _whole(getattr(tensor.__array_namespace__(), name)(tensor, axis=place), output_type)
+    place = inside(0 if axis is None else axis, len(tensor.shape), name)
+    return whole(getattr(tensor.__array_namespace__(), name)(tensor, axis=place), output_type)
 
 
-def _whole(result: Any, output_type: Any) -> Any:
+def whole(result: Any, output_type: Any) -> Any:
     """Indices in a dtype; JAX has no room for 64 bits unless it is told so, and then they are as wide as it has."""
     dtype, draft = numpy_dtype(output_type), HERE.get().draft
     if draft is not None:
@@ -291,7 +291,7 @@ def _whole(result: Any, output_type: Any) -> Any:
     return result if is_jax(result) and dtype.itemsize == 8 else convert_to_tensor(result.astype(dtype))
 
 
-def _inside(axis: Any, rank: int, name: str) -> int:
+def inside(axis: Any, rank: int, name: str) -> int:
     """The number of a dimension, counted from the front."""
     if not -rank <= int(axis) < rank:
         raise InvalidArgumentError(

@@ -172,10 +172,26 @@ def square(x: Any, name: Any = None) -> Any:
 
 
 @operation
-def matmul(a: Any, b: Any, name: Any = None) -> Any:
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    output_type: Any = None,
+    name: Any = None,
+) -> Any:
     """Multiply two matrices, or two stacks of them."""
     first, second = together(convert_to_tensor(a), convert_to_tensor(b))
-    return first @ second
+    if transpose_a or adjoint_a:
+        first = first.__array_namespace__().swapaxes(first, -1, -2)
+    if transpose_b or adjoint_b:
+        second = second.__array_namespace__().swapaxes(second, -1, -2)
+    product = first @ second
+    return product if output_type is None else cast(product, output_type)
 
 
 @operation

@@ -23,7 +23,7 @@ def answers_of(name):
 
 def answer_of(array):
     """An array as data."""
-    if array.dtype == object:
+    if array.dtype.kind in "OS":
         texts = [text.decode() for text in (array.ravel().tolist() if array.shape else [array.item()])]
         return {"dtype": "string", "shape": list(array.shape), "values": texts}
     wide = array.astype("float32") if array.dtype.name == "bfloat16" else array

@@ -45,6 +45,21 @@ def staged(expression, known=()):
     return tf.function(body)(*tensors)
 
 
+def staged_together(expressions):
+    """Evaluate many expressions in one function, whose arguments are their tensors; so it is compiled once."""
+    made = []
+    with tf.using("host"):  # which is quick
+        for expression in expressions:
+            evaluated(expression, lambda *args: made.append(args) or tf.constant(*args))
+    tensors = [tf.constant(*args) for args in made]
+
+    def body(*given):
+        rest = iter(given)
+        return [evaluated(expression, lambda *_: next(rest)) for expression in expressions]
+
+    return dict(zip(expressions, tf.function(body)(*tensors), strict=True))
+
+
 def unlike(expression, expected, results, narrow):
     """Say how the results of an expression differ from what TensorFlow has answered, or None."""
     if len(expected) != len(results):

@@ -89,3 +89,13 @@ def test_a_program_ends_where_a_condition_does_not_hold(any_backend):
     with pytest.raises(INVALID, match="hello"):
         step(tf.constant(-1))
     assert 1 == int(count)
+
+
+def test_a_shape_is_ensured_size_by_size():
+    x = tf.zeros([2, 3])
+
+    assert tf.ensure_shape(x, [None, 3]) is x
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"ensure_shape\(\) got a tensor of shape \(2, 3\); expected \(3, 2\)"
+    ):
+        tf.ensure_shape(x, (3, 2))

@@ -1,0 +1,32 @@
+"""`tf.strings`: operations on byte strings."""
+
+from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.string_functions import (
+    as_string,
+    join,
+    length,
+    lower,
+    reduce_join,
+    regex_full_match,
+    regex_replace,
+    strip,
+    substr,
+    to_number,
+    upper,
+)
+
+__getattr__ = _lacking("strings")
+
+__all__ = [
+    "as_string",
+    "join",
+    "length",
+    "lower",
+    "reduce_join",
+    "regex_full_match",
+    "regex_replace",
+    "strip",
+    "substr",
+    "to_number",
+    "upper",
+]
