@@ -35,6 +35,17 @@ from refdist._core.base.dtypes import (
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.tensor_shape import TensorShape
+from refdist._core.ops.flow_functions import (
+    case,
+    cond,
+    foldl,
+    foldr,
+    map_fn,
+    scan,
+    switch_case,
+    vectorized_map,
+    while_loop,
+)
 from refdist._core.ops.neural_functions import (
     reduce_logsumexp,
 )
@@ -102,6 +113,7 @@ from refdist._core.ops.shape_functions import (
     where,
     zeros_like,
 )
+from refdist._core.ops.tensor_array import TensorArray
 from refdist._core.ops.tensor_functions import (
     Tensor,
     add,
@@ -144,6 +156,7 @@ __all__ = [
     "IndexedSlices",
     "Module",
     "Tensor",
+    "TensorArray",
     "TensorShape",
     "TensorSpec",
     "Variable",
@@ -157,11 +170,13 @@ __all__ = [
     "autograph",
     "bfloat16",
     "bool",
+    "case",
     "cast",
     "clip_by_value",
     "cluster",
     "compat",
     "concat",
+    "cond",
     "config",
     "constant",
     "control_dependencies",
@@ -183,6 +198,8 @@ __all__ = [
     "float32",
     "float64",
     "floor",
+    "foldl",
+    "foldr",
     "function",
     "gather",
     "greater",
@@ -202,6 +219,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_pieces",
+    "map_fn",
     "math",
     "matmul",
     "maximum",
@@ -233,6 +251,7 @@ __all__ = [
     "reshape",
     "round",
     "saved_model",
+    "scan",
     "shape",
     "sigmoid",
     "sign",
@@ -245,6 +264,7 @@ __all__ = [
     "stack",
     "string",
     "subtract",
+    "switch_case",
     "tan",
     "tanh",
     "testing",
@@ -257,7 +277,9 @@ __all__ = [
     "use",
     "using",
     "variable_creator_scope",
+    "vectorized_map",
     "where",
+    "while_loop",
     "zeros",
     "zeros_like",
 ]

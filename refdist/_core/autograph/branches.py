@@ -25,7 +25,8 @@ def branched(condition: Any, first: Branch, second: Branch, names: Sequence[str]
     """
     draft = own_draft()
     pieces = [_Written(branch, draft) for branch in (first, second)]
-    outcomes = [_outcome(name, a, b) for name, a, b in zip(names, *(p.results for p in pieces), strict=True)]
+    columns = zip(names, *(piece.results for piece in pieces), strict=True)
+    outcomes = [_outcome(name, _shaped(a), _shaped(b)) for name, a, b in columns]
     sides: list[list[Any]] = [[], []]
     for outcome in outcomes:
         for side, source in zip(sides, outcome.sources, strict=True):
@@ -43,6 +44,14 @@ def branched(condition: Any, first: Branch, second: Branch, names: Sequence[str]
     if draft is not None:
         draft.values.update(zip(keys, given, strict=True))
     return results
+
+
+def _shaped(one: Held) -> Held:
+    """A TensorArray whose elements have got a shape only in the other branch has tensors now, too."""
+    if not hasattr(one.value, "with_parts") or one.parts:
+        return one
+    again = held(one.value)
+    return dataclasses.replace(again, made=again.tensors())
 
 
 def _is_flag(key: Any) -> bool:
