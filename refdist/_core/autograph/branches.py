@@ -24,7 +24,7 @@ def branched(condition: Any, first: Branch, second: Branch, names: Sequence[str]
         names: of the variables, for messages.
     """
     draft = own_draft()
-    pieces = [_Written(branch, draft) for branch in (first, second)]
+    pieces = [_Written(first, draft, condition), _Written(second, draft, control_flow.negated(condition))]
     columns = zip(names, *(piece.results for piece in pieces), strict=True)
     outcomes = [_outcome(name, _shaped(a), _shaped(b)) for name, a, b in columns]
     sides: list[list[Any]] = [[], []]
@@ -62,15 +62,15 @@ def _is_flag(key: Any) -> bool:
 class _Written:
     """A branch that was written by itself."""
 
-    def __init__(self, branch: Branch, draft: Any) -> None:
+    def __init__(self, branch: Branch, draft: Any, condition: Any) -> None:
         self.results: list[Held] = []
         self.written: dict[Any, Any] = {}  # by the keys of the draft; the values belong to the trace of the branch
         self._places: dict[int, int] = {}  # where each tensor is among the outputs, by id
         self._kept: list[Any] = []
-        self._piece = control_flow.written(lambda: self._outputs(branch, draft), [])
+        self._piece = control_flow.written(lambda: self._outputs(branch, draft, condition), [])
 
-    def _outputs(self, branch: Branch, draft: Any) -> list[Any]:
-        with part_of(draft) as values:
+    def _outputs(self, branch: Branch, draft: Any, condition: Any) -> list[Any]:
+        with part_of(draft, conditions=[condition]) as values:
             before = dict(values)
             self.results = [held(value) for value in branch()]
             self.written = {key: value for key, value in values.items() if before.get(key) is not value}

@@ -58,7 +58,7 @@ class Loop:
         outer = [self._values[key] for key in self._keys]
         given = [*self._state, *outer, *([] if draft is None else [draft.entropy])]
         test = None if self._test is None else control_flow.written(lambda *now: [self._tested(now)], given)
-        piece = control_flow.written(lambda *now: self._turned(body, now, collecting), [_TURN, *rows, *given])
+        piece = control_flow.written(lambda *now: self._turned(body, now, test, collecting), [_TURN, *rows, *given])
         changed = [key for key in self._keys if key in self._written]
         flags = [key for key in self._written if key not in self._values]
         new = [tensor for _, one in self._new() for tensor in one.made]
@@ -103,9 +103,9 @@ class Loop:
             condition = self._test() if self._test is not None else True
         return require_condition(condition, "loop")
 
-    def _turned(self, body: Callable[[Any], Any], now: Sequence[Any], collecting: bool) -> list[Any]:
+    def _turned(self, body: Callable[[Any], Any], now: Sequence[Any], test: Any, collecting: bool) -> list[Any]:
         rows = len(self._turns.rows)
-        with self._inside(now[1 + rows :]) as values:
+        with self._inside(now[1 + rows :], self._going(now[0], test, now[1 + rows :])) as values:
             before = dict(values)
             result = body(self._turns.element(now[0], now[1 : 1 + rows]))
             self._after = [_with_tensors(held(value)) for value in self._variables.get()]
@@ -120,8 +120,15 @@ class Loop:
             self._collected = _with_tensors(held(result))
         return [*kept, *changed, *flags, *self._collected.made]
 
-    def _inside(self, now: Sequence[Any]) -> Any:
-        return _Inside(self._draft, self._variables, self._before, self._entry, self._keys, now)
+    def _going(self, turn: Any, test: Any, now: Sequence[Any]) -> list[Any]:
+        """Whether a replica still turns: those that do not take the steps, too, until all have ended."""
+        if self._draft is None or self._draft.compiler.count == 1:
+            return []
+        counted = [] if self._turns.count is None or isinstance(self._turns.count, int) else [turn < self._turns.count]
+        return [*counted, *([] if test is None else test(*now))]
+
+    def _inside(self, now: Sequence[Any], conditions: Sequence[Any] = ()) -> Any:
+        return _Inside(self._draft, self._variables, self._before, self._entry, self._keys, now, conditions)
 
     def _kept(self) -> list[Held]:
         """What variables that held tensors before the loop hold after a turn."""
@@ -158,16 +165,18 @@ class Loop:
 class _Inside:
     """The surroundings of the body of a loop: Python's variables and the program's hold what stands for one turn's values."""
 
-    def __init__(self, draft: Any, variables: Variables, before: Any, entry: Any, keys: Any, now: Any) -> None:
+    def __init__(
+        self, draft: Any, variables: Variables, before: Any, entry: Any, keys: Any, now: Any, conditions: Any
+    ) -> None:
         self._draft, self._variables, self._before = draft, variables, before
-        self._entry, self._keys, self._now = entry, keys, now
+        self._entry, self._keys, self._now, self._conditions = entry, keys, now, conditions
 
     def __enter__(self) -> dict[Any, Any]:
         given = iter(self._now)
         state = [one.close([next(given) for _ in one.made]) if one.made else one.value for one in self._entry]
         self._variables.put(tuple(state))
         values = {key: next(given) for key in self._keys}
-        self._part = part_of(self._draft, values)
+        self._part = part_of(self._draft, values, self._conditions)
         own = self._part.__enter__()
         if self._draft is not None:
             self._entropy, self._draft.entropy = self._draft.entropy, next(given)

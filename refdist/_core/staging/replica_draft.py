@@ -2,7 +2,7 @@
 
 import contextlib
 import importlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from refdist._core.base.jax_facts import is_tracer
@@ -85,6 +85,7 @@ class ReplicaDraft:
         self.entropy: Any = None  # an input of the program that differs in each run
         self.converting = converting  # whether `if` and loops over tensors become part of the program
         self.unconverted: list[str] = []  # the functions that could not be converted, and why
+        self.conditions: list[Any] = []  # on which the code at the current point depends
         self._parts = 0  # how many branches and loops the code is in
         # Tensors that merge_call has given to all replicas, by id, with where they come from: outside, each is one tensor.
         self._one_for_all: dict[int, tuple[Any, tuple[int, ...]]] = {}
@@ -112,7 +113,8 @@ class ReplicaDraft:
             self._traces = before
 
     @contextlib.contextmanager
-    def part(self, values: dict[Any, Any] | None = None) -> Generator[dict[Any, Any]]:
+    def part(self, values: dict[Any, Any] | None = None, conditions: Sequence[Any] = ()) -> Generator[dict[Any, Any]]:
+        depended, self.conditions = self.conditions, [*self.conditions, *conditions]
         before, self.values = self.values, dict(self.values if values is None else values)
         self._parts += 1
         try:
@@ -120,7 +122,7 @@ class ReplicaDraft:
                 yield self.values
         finally:
             self._parts -= 1
-            self.values = before
+            self.values, self.conditions = before, depended
 
     def converted(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function as this draft calls it."""
