@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from refdist._core.autograph.branches import place
-from refdist._core.autograph.parts import own_draft, part_of
+from refdist._core.autograph.parts import own_draft, part_of, seen_by_tapes
 from refdist._core.autograph.state import Held, NotReturned, Undefined, as_tensor, held, is_missing, same_python
 from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.compilers import control_flow
 from refdist._core.devices.tensor import dtype_name
+from refdist._core.variables.variable import Variable
 
 _TURN = np.zeros((), np.int32)
 
@@ -22,6 +23,7 @@ class Turns:
 
     count: Any = None  # a number, a tensor, or None for as often as the test says
     rows: Sequence[Any] = ()  # tensors with a row for each turn
+    limit: int | None = None  # how often at most, if that is known
     element: Callable[[Any, Any], Any] = lambda turn, rows: rows[0]  # what the body gets, given the turn and the rows
 
 
@@ -63,11 +65,12 @@ class Loop:
         flags = [key for key in self._written if key not in self._values]
         new = [tensor for _, one in self._new() for tensor in one.made]
         first, entries = 1 + len(rows), len(self._state)
+        outside = self._seen_by_tapes([one for one in (test, piece) if one is not None], [entries, first + entries])
         stirs = draft is not None and piece.reads(first + len(given) - 1)
 
         def inputs(now: Sequence[Any], turn: Any = None) -> list[Any]:
             held_now = dict(zip(changed, now[entries + len(new) :], strict=False))
-            values = [held_now.get(key, self._values[key]) for key in self._keys]
+            values = [held_now.get(key, outside[key]) for key in self._keys]
             if draft is None:
                 return [*now[:entries], *values]
             entropy = draft.entropy
@@ -94,9 +97,19 @@ class Loop:
             np.False_,  # whether it has turned
         ]
         going = None if test is None else (lambda now: test(*inputs(now))[0])
-        end = control_flow.repeat(step, start, count=turns.count, test=going, rows=turns.rows)
+        end = control_flow.repeat(step, start, count=turns.count, test=going, rows=turns.rows, limit=turns.limit)
         self._finish(end, changed, flags)
         return self._collected.close(end[len(start) :]) if collecting else None
+
+    def _seen_by_tapes(self, pieces: Sequence[Any], places: Sequence[int]) -> dict[Any, Any]:
+        """What variables hold before the loop; those that it reads are read under the tapes around it."""
+        seen = dict(self._values)
+        for number, key in enumerate(self._keys):
+            if self._draft is not None and any(
+                piece.reads(place + number) for piece, place in zip(pieces, places[-len(pieces) :], strict=True)
+            ):
+                seen[key] = seen_by_tapes(self._draft, key)
+        return seen
 
     def _tested(self, now: Sequence[Any]) -> Any:
         with self._inside(now):
@@ -143,7 +156,11 @@ class Loop:
         results: list[Any] = []
         kept = [one.close([next(given) for _ in one.made]) if one.made else one.value for one in self._entry]
         for entry, after, value in zip(self._entry, self._after, kept, strict=True):
-            results.append(after.close([next(given) for _ in after.made]) if _is_new(entry, after) else value)
+            known = isinstance(after.value, Variable) and (is_missing(entry.value) or entry.value is after.value)
+            if _is_new(entry, after):
+                results.append(after.close([next(given) for _ in after.made]))
+            else:
+                results.append(after.value if known else value)
         self._variables.put(tuple(results))
         if self._draft is None:
             return
@@ -191,7 +208,7 @@ class _Inside:
 
 def _is_new(entry: Held, after: Held) -> bool:
     if is_missing(entry.value):
-        return not is_missing(after.value)
+        return not is_missing(after.value) and not isinstance(after.value, Variable)
     return (
         hasattr(entry.value, "with_parts") and not entry.parts and bool(after.parts)
     )  # a TensorArray without elements

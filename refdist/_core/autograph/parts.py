@@ -30,3 +30,9 @@ def part_of(
         return
     with draft.part(values, conditions) as own:
         yield own
+
+
+def seen_by_tapes(draft: "Draft", key: Any) -> Any:
+    """The value of a variable that a part has read; tapes around the part are told of it."""
+    value, tapes = draft.values[key], getattr(HERE.get(), "tapes", None)
+    return value if tapes is None or key not in draft.read_in_parts else tapes.read(draft.read_in_parts[key], value)

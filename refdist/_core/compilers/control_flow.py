@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.core import eval_jaxpr as evaluated
 from jax.extend.core import Literal
@@ -29,6 +30,10 @@ class Piece:
         """
         others = instead or {}
         return list(evaluated(self.program.jaxpr, [others.get(id(c), c) for c in self.program.consts], *inputs))
+
+    def finds(self, array: Any) -> bool:
+        """Say whether it reads an array that is around it."""
+        return any(const is array for const in self.program.consts)
 
     def reads(self, place: int) -> bool:
         """Say whether an input matters."""
@@ -81,6 +86,7 @@ def repeat(
     count: Any,
     test: Callable[[State], Any] | None = None,
     rows: Sequence[Any] = (),
+    limit: int | None = None,
 ) -> list[Any]:
     """Repeat a body as long as a test holds, but at most so many times; return the last state.
 
@@ -92,9 +98,17 @@ def repeat(
         body: takes the number of the turn, the rows for it, and the state.
         count: a number, a tensor, or None.
         rows: tensors with a row for each turn.
+        limit: how often it turns at most; with it, the loop can be differentiated although the count is a tensor.
     """
     if isinstance(count, int):
-        return _scanned(body, state, count, test, list(rows))
+        return _scanned(body, state, count, None if test is None else (lambda _, now: test(now)), list(rows))
+    if limit is not None:
+
+        def within(turn: Any, now: State) -> Any:
+            more = turn < count
+            return more if test is None else jnp.logical_and(more, jnp.reshape(test(now), ()))
+
+        return _scanned(body, state, limit, within, [one[:limit] for one in rows])
 
     def goes_on(carried: Any) -> Any:
         turn, now = carried
@@ -115,7 +129,7 @@ def _scanned(body: Any, state: State, count: int, test: Any, rows: list[Any]) ->
         if test is None:
             made = list(body(turn, own, now))
             return made[: len(now)], made[len(now) :]
-        going = jnp.reshape(test(now), ())
+        going = jnp.reshape(test(turn, now), ())
         return lax.cond(going, lambda: list(body(turn, own, now)), lambda: list(now)), []
 
     turns = jnp.arange(count, dtype=jnp.int32)
@@ -144,5 +158,5 @@ def number_of_steps(start: Any, limit: Any, delta: Any) -> jax.Array:
 
 def stirred(entropy: Any, turn: Any) -> jax.Array:
     """The source of random numbers for one turn of a loop."""
-    key = jax.random.wrap_key_data(entropy, impl="threefry2x32")
-    return jax.random.key_data(jax.random.fold_in(key, jnp.uint32(0x9E3779B9) + turn.astype(jnp.uint32)))
+    last = jnp.asarray(entropy)[-1] * np.uint32(69069) + (turn.astype(jnp.uint32) + np.uint32(1)) * np.uint32(65536)
+    return jnp.asarray(entropy).at[-1].set(last)

@@ -22,6 +22,7 @@ class Draft(Protocol):
     values: dict[Any, Any]  # what variables hold, and what has to hold, at the current point of the program
     entropy: Any  # what random numbers are made from
     conditions: list[Any]  # on which the code at the current point depends
+    read_in_parts: "dict[Any, Variable]"  # the variables that branches and loops have read, by the keys of their values
     converting: bool  # whether functions are converted before they are called
     unconverted: list[str]  # the functions that could not be, and why
 

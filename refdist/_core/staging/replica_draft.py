@@ -86,6 +86,7 @@ class ReplicaDraft:
         self.converting = converting  # whether `if` and loops over tensors become part of the program
         self.unconverted: list[str] = []  # the functions that could not be converted, and why
         self.conditions: list[Any] = []  # on which the code at the current point depends
+        self.read_in_parts: dict[Any, Variable] = {}  # the variables that branches and loops have read
         self._parts = 0  # how many branches and loops the code is in
         # Tensors that merge_call has given to all replicas, by id, with where they come from: outside, each is one tensor.
         self._one_for_all: dict[int, tuple[Any, tuple[int, ...]]] = {}
@@ -136,6 +137,8 @@ class ReplicaDraft:
         value = self.values.get(id(home.copies[0]))
         if value is None:
             return self._unknown(home)
+        if self._parts:
+            self.read_in_parts[id(home.copies[0])] = home
         if self.in_transformation():
             self._seen_inside.add(id(home.copies[0]))
         if home.own_copies and variable is not home.copies[0] and self.count > 1:
