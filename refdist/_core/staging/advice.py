@@ -15,11 +15,11 @@ LEAKED = (
     "it uses a tensor that another trace has left in a list, an attribute or the like, which has no value after that trace. "
     "Return the tensor from the function that makes it, or keep it in a tf.Variable"
 )
+NOWHERE = "its tensors are not on a device before the program runs. Use tf.device_name(tensor), or ask outside of the function"
 UNBOUNDED = (
     "A gradient was to go back through a loop that turns as often as a tensor says; expected a loop whose number of turns has a "
     "bound that is known. Call tf.autograph.experimental.set_loop_options(maximum_iterations=...) at its beginning."
 )
-NOWHERE = "its tensors are not on a device before the program runs. Use tf.device_name(tensor), or ask outside of the function"
 
 
 def explain(error: BaseException, fn: Callable[..., Any], unconverted: Sequence[str] = ()) -> None:
