@@ -45,6 +45,17 @@ from refdist._core.base.enums import VariableAggregation, VariableSynchronizatio
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.tensor_shape import TensorShape
 from refdist._core.ops.assertions import Assert, assert_equal, assert_greater, assert_less, assert_rank, ensure_shape
+from refdist._core.ops.flow_functions import (
+    case,
+    cond,
+    foldl,
+    foldr,
+    map_fn,
+    scan,
+    switch_case,
+    vectorized_map,
+    while_loop,
+)
 from refdist._core.ops.index_functions import (
     argsort,
     boolean_mask,
@@ -73,16 +84,11 @@ from refdist._core.ops.linear_algebra import clip_by_global_norm, clip_by_norm, 
 from refdist._core.ops.logger import get_logger
 from refdist._core.ops.mapping_functions import (
     constant_initializer,
-    foldl,
-    foldr,
-    map_fn,
     numpy_function,
     ones_initializer,
     py_function,
     random_normal_initializer,
     random_uniform_initializer,
-    scan,
-    vectorized_map,
     zeros_initializer,
 )
 from refdist._core.ops.neural_functions import (
@@ -167,6 +173,7 @@ from refdist._core.ops.shape_functions import (
     zeros_like,
 )
 from refdist._core.ops.string_functions import as_string
+from refdist._core.ops.tensor_array import TensorArray
 from refdist._core.ops.tensor_functions import (
     Tensor,
     add,
@@ -214,6 +221,7 @@ __all__ = [
     "IndexedSlices",
     "Module",
     "Tensor",
+    "TensorArray",
     "TensorShape",
     "TensorSpec",
     "UnconnectedGradients",
@@ -245,6 +253,7 @@ __all__ = [
     "bool",
     "boolean_mask",
     "broadcast_to",
+    "case",
     "cast",
     "clip_by_global_norm",
     "clip_by_norm",
@@ -252,6 +261,7 @@ __all__ = [
     "cluster",
     "compat",
     "concat",
+    "cond",
     "config",
     "constant",
     "constant_initializer",
@@ -377,6 +387,7 @@ __all__ = [
     "strings",
     "subtract",
     "summary",
+    "switch_case",
     "tan",
     "tanh",
     "tensor_scatter_nd_add",
@@ -402,6 +413,7 @@ __all__ = [
     "variable_creator_scope",
     "vectorized_map",
     "where",
+    "while_loop",
     "zeros",
     "zeros_initializer",
     "zeros_like",

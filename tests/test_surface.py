@@ -38,7 +38,17 @@ DOCUMENTED = {
         vectorized_map where zeros zeros_initializer zeros_like
     """,
     "bitwise": """
-        bitwise_and bitwise_or bitwise_xor
+        Graph IndexedSlices Module Tensor TensorArray TensorShape TensorSpec Variable VariableAggregation
+        VariableSynchronization abs add add_n argmax argmin autograph bfloat16 bitwise_and bitwise_or bitwise_xor
+        bool case cast clip_by_value compat concat cond config constant control_dependencies convert_to_tensor cos
+        data device distribute divide equal errors estimator executing_eagerly exp expand_dims eye fill float16
+        float32 float64 floor foldl foldr function gather greater greater_equal group identity int16 int32 int64
+        int8 io is_tensor keras less less_equal linspace logical_and logical_not logical_or map_fn math matmul
+        maximum minimum multiply name_scope negative nest nn no_op not_equal one_hot ones ones_like pad pow print
+        random range rank reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
+        reduce_sum reshape round saved_model scan shape sigmoid sign sin size split sqrt square squeeze stack string
+        subtract switch_case tan tanh tile tpu train transpose uint8 unstack variable_creator_scope vectorized_map
+        where while_loop zeros zeros_like
     """,
     "autograph": "experimental",
     "autograph.experimental": "Feature do_not_convert set_loop_options",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from refdist._core.autograph.parts import own_draft, part_of
+from refdist._core.autograph.parts import own_draft, part_of, seen_by_tapes
 from refdist._core.autograph.state import Held, NotReturned, held, is_missing, same_python, spec_text
 from refdist._core.base.call_sites import call_site, where
 from refdist._core.compilers import control_flow
@@ -24,8 +24,9 @@ def branched(condition: Any, first: Branch, second: Branch, names: Sequence[str]
         names: of the variables, for messages.
     """
     draft = own_draft()
-    pieces = [_Written(branch, draft) for branch in (first, second)]
-    outcomes = [_outcome(name, a, b) for name, a, b in zip(names, *(p.results for p in pieces), strict=True)]
+    pieces = [_Written(first, draft, condition), _Written(second, draft, control_flow.negated(condition))]
+    columns = zip(names, *(piece.results for piece in pieces), strict=True)
+    outcomes = [_outcome(name, _shaped(a), _shaped(b)) for name, a, b in columns]
     sides: list[list[Any]] = [[], []]
     for outcome in outcomes:
         for side, source in zip(sides, outcome.sources, strict=True):
@@ -37,12 +38,32 @@ def branched(condition: Any, first: Branch, second: Branch, names: Sequence[str]
         other = before.get(key, np.True_ if _is_flag(key) else control_flow.zeros_like(missing))
         for side, piece in zip(sides, pieces, strict=True):
             side.append(piece.written.get(key, other))
-    made = control_flow.choose(condition, *(piece.making(side) for piece, side in zip(pieces, sides, strict=True)))
+    instead = _instead(draft, pieces)
+    made = control_flow.choose(
+        condition, *(piece.making(side, instead) for piece, side in zip(pieces, sides, strict=True))
+    )
     given = iter(made)
     results = [outcome.close([next(given) for _ in outcome.sources[0]]) for outcome in outcomes]
     if draft is not None:
         draft.values.update(zip(keys, given, strict=True))
     return results
+
+
+def _instead(draft: Any, pieces: "Sequence[_Written]") -> dict[int, Any]:
+    """What takes the places of variables' values in branches, so that tapes around these see that they are read."""
+    if draft is None:
+        return {}
+    found = {key: draft.values.get(key) for key in draft.read_in_parts}
+    keys = [key for key, value in found.items() if value is not None and any(one.finds(value) for one in pieces)]
+    return {id(found[key]): seen_by_tapes(draft, key) for key in keys}
+
+
+def _shaped(one: Held) -> Held:
+    """A TensorArray whose elements have got a shape only in the other branch has tensors now, too."""
+    if not hasattr(one.value, "with_parts") or one.parts:
+        return one
+    again = held(one.value)
+    return dataclasses.replace(again, made=again.tensors())
 
 
 def _is_flag(key: Any) -> bool:
@@ -53,15 +74,15 @@ def _is_flag(key: Any) -> bool:
 class _Written:
     """A branch that was written by itself."""
 
-    def __init__(self, branch: Branch, draft: Any) -> None:
+    def __init__(self, branch: Branch, draft: Any, condition: Any) -> None:
         self.results: list[Held] = []
         self.written: dict[Any, Any] = {}  # by the keys of the draft; the values belong to the trace of the branch
         self._places: dict[int, int] = {}  # where each tensor is among the outputs, by id
         self._kept: list[Any] = []
-        self._piece = control_flow.written(lambda: self._outputs(branch, draft), [])
+        self._piece = control_flow.written(lambda: self._outputs(branch, draft, condition), [])
 
-    def _outputs(self, branch: Branch, draft: Any) -> list[Any]:
-        with part_of(draft) as values:
+    def _outputs(self, branch: Branch, draft: Any, condition: Any) -> list[Any]:
+        with part_of(draft, conditions=[condition]) as values:
             before = dict(values)
             self.results = [held(value) for value in branch()]
             self.written = {key: value for key, value in values.items() if before.get(key) is not value}
@@ -72,11 +93,15 @@ class _Written:
         self._places = {id(tensor): place for place, tensor in enumerate(self._kept)}
         return self._kept
 
-    def making(self, wanted: Sequence[Any]) -> Callable[[], list[Any]]:
+    def finds(self, array: Any) -> bool:
+        """Say whether it reads an array that is around it."""
+        return self._piece.finds(array)
+
+    def making(self, wanted: Sequence[Any], instead: dict[int, Any]) -> Callable[[], list[Any]]:
         """The branch as a function that makes some tensors: its own, or others."""
 
         def make() -> list[Any]:
-            outputs = self._piece()
+            outputs = self._piece(instead=instead)
             return [
                 outputs[self._places[id(one)]] if id(one) in self._places else control_flow.strong(one)
                 for one in wanted

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from refdist._core.autograph.branches import place
-from refdist._core.autograph.parts import own_draft, part_of
+from refdist._core.autograph.parts import own_draft, part_of, seen_by_tapes
 from refdist._core.autograph.state import Held, NotReturned, Undefined, as_tensor, held, is_missing, same_python
 from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.compilers import control_flow
 from refdist._core.devices.tensor import dtype_name
+from refdist._core.variables.variable import Variable
 
 _TURN = np.zeros((), np.int32)
 
@@ -21,8 +22,9 @@ class Turns:
     """How often a loop turns, and what it gives to its body each time."""
 
     count: Any = None  # a number, a tensor, or None for as often as the test says
-    rows: Any = None  # a tensor with a row for each turn
-    element: Callable[[Any, Any], Any] = lambda turn, row: row  # what the body gets, given the turn and the row
+    rows: Sequence[Any] = ()  # tensors with a row for each turn
+    limit: int | None = None  # how often at most, if that is known
+    element: Callable[[Any, Any], Any] = lambda turn, rows: rows[0]  # what the body gets, given the turn and the rows
 
 
 class Variables:
@@ -45,24 +47,30 @@ class Loop:
         self._keys = [key for key in self._values if isinstance(key, int)]
         self._after: list[Held] = []
         self._written: dict[Any, Any] = {}
+        self._collected = held(())
 
-    def run(self, body: Callable[[Any], Any]) -> None:
-        """Write the loop; afterwards, the variables hold what they do after the last turn."""
+    def run(self, body: Callable[[Any], Any], *, collecting: bool = False) -> Any:
+        """Write the loop; afterwards, the variables hold what they do after the last turn.
+
+        Args:
+            collecting: whether to return what the body returns in all turns, stacked; their number has to be known.
+        """
         draft, turns = self._draft, self._turns
-        rows = [] if turns.rows is None else [turns.rows[0]]
+        rows = [_row_like(one) for one in turns.rows]
         outer = [self._values[key] for key in self._keys]
         given = [*self._state, *outer, *([] if draft is None else [draft.entropy])]
         test = None if self._test is None else control_flow.written(lambda *now: [self._tested(now)], given)
-        piece = control_flow.written(lambda *now: self._turned(body, now), [_TURN, *rows, *given])
+        piece = control_flow.written(lambda *now: self._turned(body, now, test, collecting), [_TURN, *rows, *given])
         changed = [key for key in self._keys if key in self._written]
         flags = [key for key in self._written if key not in self._values]
-        new = [tensor for one in self._new() for tensor in one.made]
+        new = [tensor for _, one in self._new() for tensor in one.made]
         first, entries = 1 + len(rows), len(self._state)
+        outside = self._seen_by_tapes([one for one in (test, piece) if one is not None], [entries, first + entries])
         stirs = draft is not None and piece.reads(first + len(given) - 1)
 
         def inputs(now: Sequence[Any], turn: Any = None) -> list[Any]:
             held_now = dict(zip(changed, now[entries + len(new) :], strict=False))
-            values = [held_now.get(key, self._values[key]) for key in self._keys]
+            values = [held_now.get(key, outside[key]) for key in self._keys]
             if draft is None:
                 return [*now[:entries], *values]
             entropy = draft.entropy
@@ -72,63 +80,87 @@ class Loop:
                 control_flow.stirred(entropy, turn) if stirs and turn is not None else entropy,
             ]
 
-        def step(turn: Any, row: Any, now: Sequence[Any]) -> list[Any]:
-            made = piece(turn, *([] if row is None else [row]), *inputs(now, turn))
-            kept = len(made) - len(flags)
-            held_so_far = now[kept : kept + len(flags)]
-            both = [control_flow.both(a, b) for a, b in zip(held_so_far, made[kept:], strict=True)]
-            return [*made[:kept], *both, np.True_]
+        def step(turn: Any, own: Sequence[Any], now: Sequence[Any]) -> list[Any]:
+            instead = dict(zip(map(id, bases), now[entries:], strict=False))
+            made = piece(turn, *own, *inputs(now, turn), instead=instead)
+            kept = entries + len(new) + len(changed)
+            some, more = made[kept : kept + len(flags)], made[kept + len(flags) :]
+            both = [control_flow.both(a, b) for a, b in zip(now[kept:-1], some, strict=True)]
+            return [*made[:kept], *both, np.True_, *more]
 
+        bases = [base for one, after in self._new() for base in _first_values(one, after)]
         start = [
             *self._state,
-            *map(control_flow.zeros_like, new),
+            *bases,
             *(self._values[key] for key in changed),
             *[np.True_] * len(flags),
             np.False_,  # whether it has turned
         ]
         going = None if test is None else (lambda now: test(*inputs(now))[0])
-        end = control_flow.repeat(step, start, count=turns.count, test=going, rows=turns.rows)
+        end = control_flow.repeat(step, start, count=turns.count, test=going, rows=turns.rows, limit=turns.limit)
         self._finish(end, changed, flags)
+        return self._collected.close(end[len(start) :]) if collecting else None
+
+    def _seen_by_tapes(self, pieces: Sequence[Any], places: Sequence[int]) -> dict[Any, Any]:
+        """What variables hold before the loop; those that it reads are read under the tapes around it."""
+        seen = dict(self._values)
+        for number, key in enumerate(self._keys):
+            if self._draft is not None and any(
+                piece.reads(place + number) for piece, place in zip(pieces, places[-len(pieces) :], strict=True)
+            ):
+                seen[key] = seen_by_tapes(self._draft, key)
+        return seen
 
     def _tested(self, now: Sequence[Any]) -> Any:
         with self._inside(now):
             condition = self._test() if self._test is not None else True
         return require_condition(condition, "loop")
 
-    def _turned(self, body: Callable[[Any], Any], now: Sequence[Any]) -> list[Any]:
-        rows = 0 if self._turns.rows is None else 1
-        turn, row = now[0], now[1] if rows else None
-        with self._inside(now[1 + rows :]) as values:
+    def _turned(self, body: Callable[[Any], Any], now: Sequence[Any], test: Any, collecting: bool) -> list[Any]:
+        rows = len(self._turns.rows)
+        with self._inside(now[1 + rows :], self._going(now[0], test, now[1 + rows :])) as values:
             before = dict(values)
-            body(self._turns.element(turn, row))
+            result = body(self._turns.element(now[0], now[1 : 1 + rows]))
             self._after = [_with_tensors(held(value)) for value in self._variables.get()]
             self._written = {key: value for key, value in values.items() if before.get(key) is not value}
         for name, entry, after in zip(self._variables.names, self._entry, self._after, strict=True):
             _require_unchanged(name, entry, after)
         kept = [tensor for one in self._kept() for tensor in one.made]
-        kept += [tensor for one in self._new() for tensor in one.made]
+        kept += [tensor for _, one in self._new() for tensor in one.made]
         changed = [self._written[key] for key in self._keys if key in self._written]
-        return [*kept, *changed, *(value for key, value in self._written.items() if key not in self._values)]
+        flags = [value for key, value in self._written.items() if key not in self._values]
+        if collecting:
+            self._collected = _with_tensors(held(result))
+        return [*kept, *changed, *flags, *self._collected.made]
 
-    def _inside(self, now: Sequence[Any]) -> Any:
-        return _Inside(self._draft, self._variables, self._before, self._entry, self._keys, now)
+    def _going(self, turn: Any, test: Any, now: Sequence[Any]) -> list[Any]:
+        """Whether a replica still turns: those that do not take the steps, too, until all have ended."""
+        if self._draft is None or self._draft.compiler.count == 1:
+            return []
+        counted = [] if self._turns.count is None or isinstance(self._turns.count, int) else [turn < self._turns.count]
+        return [*counted, *([] if test is None else test(*now))]
+
+    def _inside(self, now: Sequence[Any], conditions: Sequence[Any] = ()) -> Any:
+        return _Inside(self._draft, self._variables, self._before, self._entry, self._keys, now, conditions)
 
     def _kept(self) -> list[Held]:
         """What variables that held tensors before the loop hold after a turn."""
         return [after for entry, after in zip(self._entry, self._after, strict=True) if entry.made]
 
-    def _new(self) -> list[Held]:
-        """What variables hold after a turn that had no value before."""
-        pairs = zip(self._entry, self._after, strict=True)
-        return [after for entry, after in pairs if is_missing(entry.value) and not is_missing(after.value)]
+    def _new(self) -> list[tuple[Held, Held]]:
+        """What variables hold, before and after a turn, that had no value before, or one whose shape the turn has shown."""
+        return [(entry, after) for entry, after in zip(self._entry, self._after, strict=True) if _is_new(entry, after)]
 
     def _finish(self, end: Sequence[Any], changed: Sequence[Any], flags: Sequence[Any]) -> None:
         given = iter(end)
         results: list[Any] = []
         kept = [one.close([next(given) for _ in one.made]) if one.made else one.value for one in self._entry]
         for entry, after, value in zip(self._entry, self._after, kept, strict=True):
-            fresh = is_missing(entry.value) and not is_missing(after.value)
-            results.append(after.close([next(given) for _ in after.made]) if fresh else value)
+            known = isinstance(after.value, Variable) and (is_missing(entry.value) or entry.value is after.value)
+            if _is_new(entry, after):
+                results.append(after.close([next(given) for _ in after.made]))
+            else:
+                results.append(after.value if known else value)
         self._variables.put(tuple(results))
         if self._draft is None:
             return
@@ -150,16 +182,18 @@ class Loop:
 class _Inside:
     """The surroundings of the body of a loop: Python's variables and the program's hold what stands for one turn's values."""
 
-    def __init__(self, draft: Any, variables: Variables, before: Any, entry: Any, keys: Any, now: Any) -> None:
+    def __init__(
+        self, draft: Any, variables: Variables, before: Any, entry: Any, keys: Any, now: Any, conditions: Any
+    ) -> None:
         self._draft, self._variables, self._before = draft, variables, before
-        self._entry, self._keys, self._now = entry, keys, now
+        self._entry, self._keys, self._now, self._conditions = entry, keys, now, conditions
 
     def __enter__(self) -> dict[Any, Any]:
         given = iter(self._now)
         state = [one.close([next(given) for _ in one.made]) if one.made else one.value for one in self._entry]
         self._variables.put(tuple(state))
         values = {key: next(given) for key in self._keys}
-        self._part = part_of(self._draft, values)
+        self._part = part_of(self._draft, values, self._conditions)
         own = self._part.__enter__()
         if self._draft is not None:
             self._entropy, self._draft.entropy = self._draft.entropy, next(given)
@@ -172,13 +206,32 @@ class _Inside:
         self._variables.put(self._before)
 
 
+def _is_new(entry: Held, after: Held) -> bool:
+    if is_missing(entry.value):
+        return not is_missing(after.value) and not isinstance(after.value, Variable)
+    return (
+        hasattr(entry.value, "with_parts") and not entry.parts and bool(after.parts)
+    )  # a TensorArray without elements
+
+
+def _first_values(entry: Held, after: Held) -> list[Any]:
+    """What a new part of the state is before the first turn."""
+    found = [] if is_missing(entry.value) else list(held(entry.value).parts)
+    return found or [control_flow.zeros_like(tensor) for tensor in after.made]
+
+
+def _row_like(tensor: Any) -> Any:
+    """What has the shape and dtype of a row."""
+    return np.zeros(tensor.shape[1:], tensor.dtype)
+
+
 def _with_tensors(one: Held) -> Held:
     return dataclasses.replace(one, made=one.tensors()) if one.carried and not is_missing(one.value) else one
 
 
 def _require_unchanged(name: str, entry: Held, after: Held) -> None:
     """Raise unless what a variable holds after a turn can take the place of what it held before."""
-    if is_missing(entry.value):
+    if is_missing(entry.value) or _is_new(entry, after):
         if not is_missing(after.value) and not after.carried:
             raise TypeError(
                 f"'{name}' is {after} in a loop over a tensor at {place()}; expected a tensor or a number, because the "

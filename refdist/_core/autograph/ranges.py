@@ -25,9 +25,11 @@ class SymbolicRange:
     def turns(self, limit: Any) -> Turns:
         """How a loop goes over it."""
         count = number_of_steps(self._start, self._limit, self._delta)
-        if limit is not None:
-            count = count.__array_namespace__().minimum(count, int(limit))
-        return Turns(count, element=lambda turn, _: self._start + turn.astype(self.dtype) * self._delta)
+        return Turns(
+            count,
+            limit=None if limit is None else int(limit),
+            element=lambda turn, _: self._start + turn.astype(self.dtype) * self._delta,
+        )
 
     def __iter__(self) -> Never:
         raise self._unknown("was gone through")

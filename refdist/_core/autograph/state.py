@@ -16,6 +16,7 @@ from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import Tensor, dtype_name
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, PerReplica
+from refdist._core.variables.tensors import current_value
 from refdist._core.variables.variable import Variable
 
 
@@ -117,7 +118,9 @@ def _shown(value: Any) -> Any:
 
 
 def is_tensor(value: Any) -> bool:
-    """Say whether a value is a tensor, or an array that can become one."""
+    """Say whether a value is a tensor, or an array or a variable that can become one."""
+    if isinstance(value, Variable):
+        return value.dtype.kind not in "OSU"
     return (is_jax(value) and value.dtype.kind not in "OSU") or (
         isinstance(value, (Tensor, np.ndarray, np.generic)) and value.dtype.kind not in "OSU"
     )
@@ -128,7 +131,8 @@ def _is_number(value: Any) -> bool:
 
 
 def as_tensor(value: Any) -> Any:
-    """A tensor of the program, from one or from a number."""
+    """A tensor of the program, from one or from a number; of a variable, its value at this point."""
+    value = current_value(value)
     if is_jax(value):
         return value
     array = to_array(value)

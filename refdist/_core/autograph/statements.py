@@ -112,7 +112,7 @@ def while_stmt(
             return
         body()
     limit = opts.get("maximum_iterations")
-    turns = Turns(count=limit if limit is None else int(limit))
+    turns = Turns(limit if limit is None else int(limit), element=lambda *_: None)
     Loop(Variables(get_state, set_state, symbol_names), turns, test).run(lambda _: body())
 
 
@@ -148,10 +148,8 @@ def _turns(iterated: Any, limit: Any) -> Turns | None:
         raise ValueError(
             f"The loop at {place()} goes over a scalar; expected a tensor with rows, or tf.range(). Use `for i in tf.range(n)`."
         )
-    rows = iterated.shape[0]
-    return Turns(
-        rows if limit is None else min(rows, int(limit)), iterated if limit is None else iterated[: int(limit)]
-    )
+    some = iterated if limit is None else iterated[: int(limit)]
+    return Turns(some.shape[0], [some])
 
 
 def _over_python(

@@ -29,7 +29,7 @@ class BatchCompiler(ReplicaCompiler):
         if is_wide(array.dtype) and jax.dtypes.canonicalize_dtype(array.dtype) != array.dtype:
             raise NeedsWide
 
-    def compile(self, program: WrittenProgram) -> Compiled:
+    def compiled(self, program: WrittenProgram) -> Compiled:
         if worth_it(program.jaxpr.jaxpr, self.count, differ=program.steps_differ):
             return jax.jit(self._written_out(program))
         one = self.for_one_replica(program)

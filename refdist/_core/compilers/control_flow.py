@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.core import eval_jaxpr as evaluated
 from jax.extend.core import Literal
@@ -21,8 +22,18 @@ class Piece:
 
     program: Any
 
-    def __call__(self, *inputs: Any) -> list[Any]:
-        return list(evaluated(self.program.jaxpr, self.program.consts, *inputs))
+    def __call__(self, *inputs: Any, instead: dict[int, Any] | None = None) -> list[Any]:
+        """Take the steps of the piece.
+
+        Args:
+            instead: what takes the places of arrays that it has found around it, by their ids.
+        """
+        others = instead or {}
+        return list(evaluated(self.program.jaxpr, [others.get(id(c), c) for c in self.program.consts], *inputs))
+
+    def finds(self, array: Any) -> bool:
+        """Say whether it reads an array that is around it."""
+        return any(const is array for const in self.program.consts)
 
     def reads(self, place: int) -> bool:
         """Say whether an input matters."""
@@ -69,24 +80,35 @@ def choose_among(index: Any, branches: Sequence[Callable[[], State]]) -> list[An
 
 
 def repeat(
-    body: Callable[[Any, Any, State], State],
+    body: Callable[[Any, Sequence[Any], State], State],
     state: State,
     *,
     count: Any,
-    test: Callable[[State], Any] | None,
-    rows: Any = None,
+    test: Callable[[State], Any] | None = None,
+    rows: Sequence[Any] = (),
+    limit: int | None = None,
 ) -> list[Any]:
     """Repeat a body as long as a test holds, but at most so many times; return the last state.
+
+    What the body returns beyond the state is stacked, if the number of turns is known and there is no test.
 
     Where the number of turns is known, the loop can be differentiated in both directions.
 
     Args:
-        body: takes the number of the turn, a row, and the state.
+        body: takes the number of the turn, the rows for it, and the state.
         count: a number, a tensor, or None.
-        rows: a tensor with a row for each turn.
+        rows: tensors with a row for each turn.
+        limit: how often it turns at most; with it, the loop can be differentiated although the count is a tensor.
     """
     if isinstance(count, int):
-        return _scanned(body, state, count, test, rows)
+        return _scanned(body, state, count, None if test is None else (lambda _, now: test(now)), list(rows))
+    if limit is not None:
+
+        def within(turn: Any, now: State) -> Any:
+            more = turn < count
+            return more if test is None else jnp.logical_and(more, jnp.reshape(test(now), ()))
+
+        return _scanned(body, state, limit, within, [one[:limit] for one in rows])
 
     def goes_on(carried: Any) -> Any:
         turn, now = carried
@@ -95,22 +117,34 @@ def repeat(
 
     def step(carried: Any) -> Any:
         turn, now = carried
-        row = None if rows is None else lax.dynamic_index_in_dim(rows, turn, keepdims=False)
-        return turn + 1, list(body(turn, row, now))
+        own = [lax.dynamic_index_in_dim(one, turn, keepdims=False) for one in rows]
+        return turn + 1, list(body(turn, own, now))
 
     return list(lax.while_loop(goes_on, step, (jnp.int32(0), [strong(one) for one in state]))[1])
 
 
-def _scanned(body: Any, state: State, count: int, test: Any, rows: Any) -> list[Any]:
+def _scanned(body: Any, state: State, count: int, test: Any, rows: list[Any]) -> list[Any]:
     def step(now: Any, given: Any) -> Any:
-        turn, row = given
+        turn, own = given
         if test is None:
-            return list(body(turn, row, now)), None
-        going = jnp.reshape(test(now), ())
-        return lax.cond(going, lambda: list(body(turn, row, now)), lambda: list(now)), None
+            made = list(body(turn, own, now))
+            return made[: len(now)], made[len(now) :]
+        going = jnp.reshape(test(turn, now), ())
+        return lax.cond(going, lambda: list(body(turn, own, now)), lambda: list(now)), []
 
     turns = jnp.arange(count, dtype=jnp.int32)
-    return list(lax.scan(step, [strong(one) for one in state], (turns, rows), length=count)[0])
+    last, stacked = lax.scan(step, [strong(one) for one in state], (turns, rows), length=count)
+    return [*last, *stacked]
+
+
+def with_row(tensor: Any, index: Any, row: Any) -> jax.Array:
+    """A tensor with another row at an index, which is in range."""
+    return lax.dynamic_update_index_in_dim(jnp.asarray(tensor), row, index, 0)
+
+
+def row_of(tensor: Any, index: Any) -> jax.Array:
+    """The row of a tensor at an index, which is in range."""
+    return lax.dynamic_index_in_dim(jnp.asarray(tensor), index, keepdims=False)
 
 
 def number_of_steps(start: Any, limit: Any, delta: Any) -> jax.Array:
@@ -124,5 +158,5 @@ def number_of_steps(start: Any, limit: Any, delta: Any) -> jax.Array:
 
 def stirred(entropy: Any, turn: Any) -> jax.Array:
     """The source of random numbers for one turn of a loop."""
-    key = jax.random.wrap_key_data(entropy, impl="threefry2x32")
-    return jax.random.key_data(jax.random.fold_in(key, jnp.uint32(0x9E3779B9) + turn.astype(jnp.uint32)))
+    last = jnp.asarray(entropy)[-1] * np.uint32(69069) + (turn.astype(jnp.uint32) + np.uint32(1)) * np.uint32(65536)
+    return jnp.asarray(entropy).at[-1].set(last)

@@ -52,7 +52,7 @@ class MeshCompiler(ReplicaCompiler):
     def require_room(self, array: Any) -> None:
         self._backend.require_exact(np.asarray(array))
 
-    def compile(self, program: WrittenProgram) -> Compiled:
+    def compiled(self, program: WrittenProgram) -> Compiled:
         if self.count == self._logical == 1:
             # Without inputs that lie there, JAX would compute on its default device.
             return jax.jit(self.for_one_replica(program), out_shardings=self._same)

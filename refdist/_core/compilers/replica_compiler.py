@@ -23,6 +23,7 @@ from refdist._core.compilers.jax_traces import checked_indices, trace_state, uns
 from refdist._core.compilers.means import averaged
 from refdist._core.compilers.merging import merged
 from refdist._core.compilers.meshes import AXIS
+from refdist._core.compilers.printing import finished
 from refdist._core.compilers.varying import run_program, varying_outputs
 from refdist._core.devices.device import Device
 from refdist._core.seam.backend import Backend
@@ -157,8 +158,12 @@ class ReplicaCompiler(abc.ABC):
 
     # Running.
 
+    def compile(self, program: WrittenProgram) -> Compiled:
+        return finished(self.compiled(program)) if program.jaxpr.effects else self.compiled(program)
+
     @abc.abstractmethod
-    def compile(self, program: WrittenProgram) -> Compiled: ...
+    def compiled(self, program: WrittenProgram) -> Compiled:
+        """Turn a program into a function of the inputs that matter, for the devices of the compiler."""
 
     def for_one_replica(self, program: WrittenProgram) -> Callable[..., list[Any]]:
         """A program as a function that each replica runs; its last output says whether the outputs that should be equal are."""

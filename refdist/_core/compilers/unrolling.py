@@ -62,7 +62,7 @@ def _step(eqn: Any, columns: Sequence[list[Any]], count: int) -> list[list[Any]]
     if name in CALLS and (meets(eqn) or asks_who(eqn)):
         inner = eqn.params["jaxpr"]
         return _steps(inner.jaxpr, [[const] * count for const in inner.consts], columns, count)
-    if all(value is column[0] for column in columns for value in column):
+    if not eqn.effects and all(value is column[0] for column in columns for value in column):
         return [[out] * count for out in bound(eqn, [column[0] for column in columns])]
     return [list(outs) for outs in zip(*[bound(eqn, values) for values in zip(*columns, strict=True)], strict=True)]
 

@@ -1,14 +1,17 @@
 """What programs write around operations: names, order, printing. Operations happen in the order of the program anyway."""
 
 import contextlib
+import dataclasses
+import importlib
 import sys
 import time
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from refdist._core.base.jax_facts import is_tracer
+from refdist._core.base import nest
+from refdist._core.base.jax_facts import is_jax, is_tracer
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.tensor import make
 from refdist._core.replicas.context import variable_creator_scope
@@ -16,20 +19,70 @@ from refdist._core.replicas.values import DistributedValues
 from refdist._core.seam.draft import executing_eagerly, leave_draft_for_data
 from refdist._core.variables.tensors import current_value
 
+if TYPE_CHECKING:
+    from refdist._core.seam.draft import Draft
+
 
 def print(
     *inputs: Any, output_stream: Any = None, summarize: int = 3, sep: str = " ", end: str = "\n", name: Any = None
 ) -> None:
-    """Print values to stderr, as TensorFlow does; a function prints once, when it is traced, and says so.
+    """Print values to stderr, as TensorFlow does; a function prints each time that it is called.
 
     Args:
         output_stream: a file, or "file://" and a path to append to.
         summarize: how many elements of the ends of each dimension are shown; -1 shows all.
     """
-    tracers = any(is_tracer(one) or _is_symbolic(one) for one in inputs)
-    text = sep.join(_text(current_value(one), summarize) for one in inputs) + end
-    if tracers:
-        text = f"[while a function is traced; use jax.debug.print to print in each call] {text}"
+    values = nest.map_structure(current_value, list(inputs))
+    leaves = nest.flatten(values)
+    draft = HERE.get().draft
+    if draft is None and not any(map(is_tracer, leaves)):
+        _write(sep.join(_text(one, summarize) for one in values) + end, output_stream)
+        return
+    tensors = [leaf for leaf in leaves if is_jax(leaf)]
+    layout = nest.map_structure(_kept, values)
+    one = draft is None or draft.compiler.count == 1
+    printing = importlib.import_module("refdist._core.compilers.printing")
+    show = _Shown(layout, output_stream, summarize, sep, end)
+    printing.print_later(show, tensors, _conditions(draft), ordered=one)
+
+
+def _conditions(draft: "Draft | None") -> list[Any]:
+    """When to print: each replica prints, but what is outside of replicas is printed once."""
+    if draft is None or draft.compiler.count == 1:
+        return [] if draft is None else draft.conditions
+    number, frame = draft.compiler.replica_number(), HERE.get().frame
+    inside = frame is not None and frame.replica is not None
+    return [*draft.conditions, number >= 0 if inside else number == 0]
+
+
+_HOLE = "<a tensor>"
+
+
+def _kept(leaf: Any) -> Any:
+    """What stays in the place of a value until the program runs."""
+    if isinstance(leaf, DistributedValues):
+        return f"PerReplica of {leaf.count} replicas"  # TensorFlow shows what stands for them, too
+    return _HOLE if is_jax(leaf) else leaf
+
+
+@dataclasses.dataclass(frozen=True)
+class _Shown:
+    """Prints what a program says; equal ones are the same step of a program."""
+
+    layout: list[Any]  # what is printed, with a hole in the place of each tensor
+    stream: Any
+    summarize: int
+    sep: str
+    end: str
+
+    def __call__(self, active: Any, *tensors: Any) -> None:
+        if active:
+            given = iter(tensors)
+            values = nest.map_structure(lambda leaf: next(given) if leaf is _HOLE else leaf, self.layout)
+            _write(self.sep.join(_text(one, self.summarize) for one in values) + self.end, self.stream)
+
+
+def _write(text: str, output_stream: Any) -> None:
     if isinstance(output_stream, str):
         with open(output_stream.removeprefix("file://"), "a") as file:
             file.write(text)
@@ -74,10 +127,6 @@ def group(*inputs: Any, **kwargs: Any) -> None:
 
 def no_op(name: Any = None) -> None:
     """Do nothing."""
-
-
-def _is_symbolic(value: Any) -> bool:
-    return isinstance(value, DistributedValues) and is_tracer(value.component(0))
 
 
 def _text(value: Any, summarize: int) -> str:

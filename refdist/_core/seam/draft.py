@@ -1,6 +1,6 @@
 """A program that is being written: what its code sees in place of devices and stored values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +22,8 @@ class Draft(Protocol):
     backend: "Backend"  # its tensors are JAX's tracers, and all of them lie on the replica's own device
     values: dict[Any, Any]  # what variables hold, and what has to hold, at the current point of the program
     entropy: Any  # what random numbers are made from
+    conditions: list[Any]  # on which the code at the current point depends
+    read_in_parts: "dict[Any, Variable]"  # the variables that branches and loops have read, by the keys of their values
     converting: bool  # whether functions are converted before they are called
     unconverted: list[str]  # the functions that could not be, and why
 
@@ -29,7 +31,9 @@ class Draft(Protocol):
         """Say whether the code is in a transformation of JAX that was begun in this draft."""
         ...
 
-    def part(self, values: dict[Any, Any] | None = None) -> AbstractContextManager[dict[Any, Any]]:
+    def part(
+        self, values: dict[Any, Any] | None = None, conditions: Sequence[Any] = ()
+    ) -> AbstractContextManager[dict[Any, Any]]:
         """Enter a part of the program that is written by itself, such as a branch: what it writes is kept apart."""
         ...
 

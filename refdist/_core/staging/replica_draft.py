@@ -2,7 +2,7 @@
 
 import contextlib
 import importlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from refdist._core.base import nest
@@ -94,6 +94,8 @@ class ReplicaDraft:
         self.entropy: Any = None  # an input of the program that differs in each run
         self.converting = converting  # whether `if` and loops over tensors become part of the program
         self.unconverted: list[str] = []  # the functions that could not be converted, and why
+        self.conditions: list[Any] = []  # on which the code at the current point depends
+        self.read_in_parts: dict[Any, Variable] = {}  # the variables that branches and loops have read
         self._parts = 0  # how many branches and loops the code is in
         self.elements = elements
         # Tensors that merge_call has given to all replicas, by id, with where they come from: outside, each is one tensor.
@@ -122,7 +124,8 @@ class ReplicaDraft:
             self._traces = before
 
     @contextlib.contextmanager
-    def part(self, values: dict[Any, Any] | None = None) -> Generator[dict[Any, Any]]:
+    def part(self, values: dict[Any, Any] | None = None, conditions: Sequence[Any] = ()) -> Generator[dict[Any, Any]]:
+        depended, self.conditions = self.conditions, [*self.conditions, *conditions]
         before, self.values = self.values, dict(self.values if values is None else values)
         self._parts += 1
         try:
@@ -130,7 +133,7 @@ class ReplicaDraft:
                 yield self.values
         finally:
             self._parts -= 1
-            self.values = before
+            self.values, self.conditions = before, depended
 
     def converted(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function as this draft calls it."""
@@ -144,6 +147,8 @@ class ReplicaDraft:
         value = self.values.get(id(home.copies[0]))
         if value is None:
             return self._unknown(home)
+        if self._parts:
+            self.read_in_parts[id(home.copies[0])] = home
         if self.in_transformation():
             self._seen_inside.add(id(home.copies[0]))
         if home.own_copies and variable is not home.copies[0] and self.count > 1:

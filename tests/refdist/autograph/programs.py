@@ -435,6 +435,101 @@ def newton(x):
     return tf.round(guess * 100)
 
 
+# From here on, programs that run outside of functions, too, with the same answers.
+
+
+@program((2.0,), (-2.0,))
+def conditions(x):
+    pair = tf.cond(x > 0, lambda: (x, x * 2), lambda: (-x, x))
+    found = tf.case([(x > 5, lambda: tf.constant(1)), (x > 0, lambda: tf.constant(2))], default=lambda: tf.constant(3))
+    return pair, found
+
+
+@program((0,), (1,), (7,), (-1,))
+def switches(index):
+    listed = tf.switch_case(index, [lambda: tf.constant(10), lambda: tf.constant(20)])
+    named = tf.switch_case(
+        index, {0: lambda: tf.constant(1), 1: lambda: tf.constant(2)}, default=lambda: tf.constant(9)
+    )
+    return listed, named, tf.switch_case(index, [(1, lambda: index * 2), (0, lambda: index - 5)])
+
+
+@program((0,), (5,))
+def while_loops(n):
+    alone = tf.while_loop(lambda i: i < n, lambda i: [i + 2], [tf.constant(0)])
+    pair = tf.while_loop(lambda i, total: i < n, lambda i, total: (i + 1, total + i), (0, tf.constant(0)))
+    few = tf.while_loop(lambda i: i < n, lambda i: [i + 1], [tf.constant(0)], maximum_iterations=3)
+    nested = tf.while_loop(lambda state: state["i"] < n, lambda state: [{"i": state["i"] + 3}], [{"i": tf.constant(0)}])
+    return alone, pair, few, nested
+
+
+@program(([1.0, 2.0, 3.0],))
+def maps(x):
+    doubled = tf.map_fn(lambda row: row * 2, x)
+    added = tf.map_fn(lambda pair: pair[0] + pair[1], (x, x * 10), fn_output_signature=tf.float32)
+    several = tf.map_fn(lambda row: {"a": row, "b": tf.cast(row, tf.int32)}, x, {"a": tf.float32, "b": tf.int32})
+    return doubled, added, several, tf.vectorized_map(lambda row: row * row, x)
+
+
+@program(([1.0, 2.0, 3.0],), ([5.0],))
+def scans(x):
+    sums = tf.scan(lambda total, row: total + row, x)
+    begun = tf.scan(lambda total, row: total + row, x, initializer=tf.constant(10.0))
+    back = tf.scan(lambda total, row: total + row, x, reverse=True)
+    pairs = tf.scan(
+        lambda state, row: (state[0] + row, state[1] * row), x, initializer=(tf.constant(0.0), tf.constant(1.0))
+    )
+    return sums, begun, back, pairs
+
+
+@program(([1.0, 2.0, 3.0],))
+def folds(x):
+    left = tf.foldl(lambda total, row: total * 2 + row, x)
+    return (
+        left,
+        tf.foldr(lambda total, row: total * 2 + row, x),
+        tf.foldl(lambda a, b: a * 2 + b, x, initializer=tf.constant(1.0)),
+    )
+
+
+@program((3,))
+def tensor_arrays(x):
+    array = tf.TensorArray(tf.int32, size=4)
+    for i in tf.range(3):
+        array = array.write(i, i * x)
+    return array.stack(), array.size(), array.read(1), array.gather([2, 0])
+
+
+@program((3,))
+def tensor_arrays_in_nested_loops(x):
+    array = tf.TensorArray(tf.int32, size=6)
+    for i in tf.range(3):
+        for j in tf.range(2):
+            if i != j:
+                array = array.write(i * 2 + j, [i, x + j])
+    return array.stack()
+
+
+@program((3.0,))
+def tensor_arrays_of_python(x):
+    array = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+    for i in range(3):
+        array = array.write(i, x * i)
+    rows = tf.TensorArray(tf.float32, size=2).unstack(tf.constant([[1.0], [2.0]]))
+    scattered = tf.TensorArray(tf.int32, size=3).scatter([2, 0], [7, 8])
+    shaped = tf.TensorArray(tf.float32, size=2, element_shape=[2])
+    return array.stack(), rows.concat(), scattered.stack(), shaped.stack()
+
+
+@program((3,))
+def tensor_arrays_of_several_shapes_in_a_while_loop(n):
+    def body(i, array):
+        return i + 1, array.write(i, tf.stack([i, i * i]))
+
+    _, array = tf.while_loop(lambda i, _: i < n, body, (0, tf.TensorArray(tf.int32, size=3)))
+    return array.stack()
+
+
 def record():
     """Ask the namespace that is loaded for all answers."""
     return {name: answers(function, calls) for name, (function, calls) in CALLS.items()}

@@ -50,11 +50,11 @@ def test_a_body_is_repeated(known, tested, count):
 
     def program(count):
         return repeat(
-            lambda turn, row, now: [now[0] * 2 + row + turn],
+            lambda turn, own, now: [now[0] * 2 + own[0] + turn],
             [jnp.float32(1)],
             count=count,
             test=(lambda now: now[0] < 20) if tested else None,
-            rows=rows[:count] if known else rows,
+            rows=[rows[:count] if known else rows],
         )
 
     expected = 1.0
@@ -77,3 +77,22 @@ def test_random_numbers_of_turns_have_sources_of_their_own():
     sources = {tuple(np.asarray(stirred(entropy, np.int32(turn))).tolist()) for turn in range(5)}
 
     assert 5 == len(sources | {(1, 2)}) - 1
+
+
+def test_what_a_body_makes_beyond_the_state_is_stacked():
+    last, stacked = repeat(
+        lambda turn, own, now: [now[0] + 1, own[0] * now[0]], [jnp.float32(1)], count=3, rows=[jnp.arange(3.0)]
+    )
+
+    assert 4.0 == float(last)
+    assert [0.0, 2.0, 6.0] == stacked.tolist()
+
+
+def test_another_array_can_take_the_place_of_one_that_a_piece_has_found():
+    around = jnp.arange(3.0)
+
+    def program(x):
+        piece = written(lambda y: [around + y], [x])
+        return piece(x)[0], piece(x, instead={id(around): around * 10})[0]
+
+    assert [[1.0, 2.0, 3.0], [1.0, 11.0, 21.0]] == [one.tolist() for one in jax.jit(program)(1.0)]

@@ -44,18 +44,68 @@ def test_print_takes_a_separator_an_end_a_stream_and_a_file(capsys, tmp_path):
     assert "[0 1 2 3 4 5 6 7]\n" == (tmp_path / "out").read_text()
 
 
-def test_a_function_prints_when_it_is_traced_and_says_so(any_backend, capsys):
+def test_a_function_prints_each_time_that_it_is_called(any_backend, capsys):
     @tf.function
     def double(x):
-        tf.print("x:", x)
+        tf.print("x:", x, [x, "text"], {"a": 1})
+        tf.print("that is all")
         return x * 2
 
     double(tf.constant(1.0))
-    double(tf.constant(2.0))
+    double(tf.constant([2.5, 1.0]))
+    double(tf.constant(3.0))
 
     out, err = capsys.readouterr()
-    assert ("", 1) == (out, err.count("x:"))
-    assert err.startswith("[while a function is traced")
+    lines = [f"x: {x} [{x}, 'text'] {{'a': 1}}\nthat is all\n" for x in ("1", "[2.5 1]", "3")]
+    assert ("", "".join(lines)) == (out, err)
+
+
+def test_a_function_prints_where_the_program_goes(capsys):
+    @tf.function
+    def step(x, n):
+        if x > 0:
+            tf.print("positive", x)
+        else:
+            tf.print("negative", x)
+        for i in tf.range(n):
+            tf.print("turn", i)
+        return x
+
+    step(tf.constant(1), tf.constant(2))
+    step(tf.constant(-1), tf.constant(0))
+
+    assert "positive 1\nturn 0\nturn 1\nnegative -1\n" == capsys.readouterr().err
+
+
+@pytest.mark.parametrize("product", [False, True], ids=["as a batch", "one by one"])
+@pytest.mark.parametrize("backend", ["simulator", "jax"])
+def test_each_replica_prints_what_it_meets(capsys, backend, product):
+    with tf.using(backend, cpus=2):
+        strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+        own = strategy.experimental_distribute_values_from_function(
+            lambda context: tf.constant([[context.replica_id_in_sync_group]])
+        )
+
+        def step(x):
+            tf.print("all")
+            number = x[0, 0]
+            if number > 0:
+                tf.print("positive", number)
+            while number < 2:
+                tf.print("turn", number)
+                number += 1
+            return tf.matmul(x, x) if product else x
+
+        @tf.function
+        def steps(own):
+            tf.print("outside")
+            return strategy.run(step, args=(own,))
+
+        steps(own)
+
+    assert ["all", "all", "outside", "positive 1", "turn 0", "turn 1", "turn 1"] == sorted(
+        capsys.readouterr().err.splitlines()
+    )
 
 
 def test_name_scopes_name_variables(any_backend):
