@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as generators
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
@@ -93,7 +93,11 @@ def test_numbers_that_jax_would_cut_to_32_bits_are_refused(numbers, dtype):
 @given(
     number=generators.integers(-(2**31), 2**31 - 1) | generators.floats(width=32, allow_nan=True, allow_infinity=True)
 )
-@settings(max_examples=30)
+@example(2**31 - 1)
+@example(-(2**31))
+@example(float(np.finfo(np.float32).max))
+@example(np.nan)
+@settings(max_examples=20)
 def test_numbers_that_fit_into_32_bits_are_taken_whatever_their_dtype(number):
     array = np.array([number, number], np.int64 if isinstance(number, int) else np.float64)
     tensor = BACKEND.put(array, None)
