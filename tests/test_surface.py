@@ -140,8 +140,9 @@ DOCUMENTED = {
         ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError UnknownError
     """,
     "image": """
-        adjust_brightness adjust_contrast central_crop convert_image_dtype crop_to_bounding_box flip_left_right
-        flip_up_down grayscale_to_rgb pad_to_bounding_box per_image_standardization random_brightness
+        adjust_brightness adjust_contrast central_crop convert_image_dtype crop_to_bounding_box decode_and_crop_jpeg
+        decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png extract_jpeg_shape flip_left_right
+        flip_up_down grayscale_to_rgb is_jpeg pad_to_bounding_box per_image_standardization random_brightness
         random_contrast random_crop random_flip_left_right random_flip_up_down resize resize_with_crop_or_pad
         rgb_to_grayscale rot90 stateless_random_flip_left_right transpose
     """,
@@ -212,7 +213,8 @@ DOCUMENTED = {
         gpu_device_name is_built_with_cuda is_built_with_gpu_support is_built_with_rocm is_built_with_xla is_gpu_available
     """,
     "strings": """
-        as_string join length lower reduce_join regex_full_match regex_replace strip substr to_number upper
+        as_string join length lower reduce_join regex_full_match regex_replace strip substr to_hash_bucket_fast
+        to_number upper
     """,
     "tpu": """
         experimental
