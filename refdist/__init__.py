@@ -26,8 +26,10 @@ from refdist import (
     testing,
     tpu,
     train,
+    version,
 )
 from refdist._core.backends.choosing import use, using
+from refdist._core.base.api_version import newaxis
 from refdist._core.base.dtypes import (
     bfloat16,
     bool,
@@ -229,7 +231,7 @@ __all__ = [
     "greater", "greater_equal", "group", "histogram_fixed_width", "identity", "image", "init_scope", "int8",
     "int16", "int32", "int64", "io", "is_tensor", "less", "less_equal", "linalg", "linspace", "logical_and",
     "logical_not", "logical_or", "logical_pieces", "lookup", "map_fn", "math", "matmul", "maximum", "meshgrid",
-    "minimum", "multiply", "name_scope", "negative", "nest", "nn", "no_op", "norm", "not_equal", "numpy_function",
+    "minimum", "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "no_op", "norm", "not_equal", "numpy_function",
     "one_hot", "ones", "ones_initializer", "ones_like", "pad", "pow", "print", "profiler", "py_function", "random",
     "random_normal_initializer", "random_uniform_initializer", "range", "rank", "recompute_grad", "reduce_all",
     "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
@@ -239,6 +241,6 @@ __all__ = [
     "tan", "tanh", "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
     "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot", "test", "testing", "tile", "timestamp", "tpu",
     "train", "transpose", "truncatediv", "truncatemod", "uint8", "unique", "unstack", "use", "using",
-    "variable_creator_scope", "vectorized_map", "where", "while_loop", "zeros", "zeros_initializer", "zeros_like",
+    "variable_creator_scope", "vectorized_map", "version", "where", "while_loop", "zeros", "zeros_initializer", "zeros_like",
 ]
 # fmt: on

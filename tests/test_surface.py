@@ -28,7 +28,7 @@ DOCUMENTED = {
         gather gather_nd get_current_name_scope get_logger gradients greater greater_equal group
         histogram_fixed_width identity image init_scope int16 int32 int64 int8 io is_tensor keras less less_equal
         linalg linspace logical_and logical_not logical_or lookup map_fn math matmul maximum meshgrid minimum
-        multiply name_scope negative nest nn no_op norm not_equal numpy_function one_hot ones ones_initializer
+        multiply name_scope negative nest newaxis nn no_op norm not_equal numpy_function one_hot ones ones_initializer
         ones_like pad pow print profiler py_function random random_normal_initializer random_uniform_initializer
         range rank recompute_grad reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min
         reduce_prod reduce_sum repeat reshape reverse roll round saved_model scan scatter_nd searchsorted
@@ -36,7 +36,7 @@ DOCUMENTED = {
         strided_slice string strings subtract summary switch_case tan tanh tensor_scatter_nd_add
         tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update tensordot test
         tile timestamp tpu train transpose truncatediv truncatemod uint8 unique unstack variable_creator_scope
-        vectorized_map where while_loop zeros zeros_initializer zeros_like
+        vectorized_map version where while_loop zeros zeros_initializer zeros_like
     """,
     "bitwise": """
         bitwise_and bitwise_or bitwise_xor
@@ -74,6 +74,7 @@ DOCUMENTED = {
     """,
     "config": """
         LogicalDevice LogicalDeviceConfiguration PhysicalDevice experimental experimental_connect_to_cluster
+        experimental_functions_run_eagerly experimental_run_functions_eagerly
         functions_run_eagerly get_logical_device_configuration get_soft_device_placement get_visible_devices
         list_logical_devices list_physical_devices optimizer run_functions_eagerly set_logical_device_configuration
         set_soft_device_placement set_visible_devices threading
@@ -139,8 +140,9 @@ DOCUMENTED = {
         ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError UnknownError
     """,
     "image": """
-        adjust_brightness adjust_contrast central_crop convert_image_dtype crop_to_bounding_box flip_left_right
-        flip_up_down grayscale_to_rgb pad_to_bounding_box per_image_standardization random_brightness
+        adjust_brightness adjust_contrast central_crop convert_image_dtype crop_to_bounding_box decode_and_crop_jpeg
+        decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png extract_jpeg_shape flip_left_right
+        flip_up_down grayscale_to_rgb is_jpeg pad_to_bounding_box per_image_standardization random_brightness
         random_contrast random_crop random_flip_left_right random_flip_up_down resize resize_with_crop_or_pad
         rgb_to_grayscale rot90 stateless_random_flip_left_right transpose
     """,
@@ -207,9 +209,12 @@ DOCUMENTED = {
     "summary.experimental": """
         get_step set_step summary_scope
     """,
-    "test": "gpu_device_name is_gpu_available",
+    "test": """
+        gpu_device_name is_built_with_cuda is_built_with_gpu_support is_built_with_rocm is_built_with_xla is_gpu_available
+    """,
     "strings": """
-        as_string join length lower reduce_join regex_full_match regex_replace strip substr to_number upper
+        as_string join length lower reduce_join regex_full_match regex_replace strip substr to_hash_bucket_fast
+        to_number upper
     """,
     "tpu": """
         experimental
@@ -224,6 +229,7 @@ DOCUMENTED = {
         load_checkpoint load_variable
     """,
     "estimator": "RunConfig",
+    "version": "VERSION",
 }
 OURS = {
     "": "VariableTree cluster conformance device_name logical_pieces simulator testing use using",
@@ -281,6 +287,9 @@ def test_an_unknown_name_is_told():
         ("math", "bessel_i0", "use what jax.numpy or numpy has"),
         ("nn", "ctc_loss", "optax.ctc_loss"),
         ("nn", "isotonic_regression", "use what jax.nn has"),
+        ("io", "decode_webp", "use Pillow"),
+        ("data.experimental", "CsvDataset", "tf.io.decode_csv()"),
+        ("compat.v1", "flags", "argparse"),
     ],
 )
 def test_a_documented_name_that_is_missing_says_what_to_use_instead(path, name, remedy):
