@@ -5,20 +5,19 @@ of the user's runs below a frame of C++, where a replica could not pause.
 """
 
 import functools
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import optree
 
-from refdist._core.base.jax_facts import part_names, pytree_registry
+from refdist._core.base.jax_facts import loaded, part_names, pytree_registry
 
 _MUTABLE = ("Pytree", "Object", "Module")  # the classes of flax.nnx whose objects are changed in place
 
 
 def is_node(value: Any) -> bool:
     """Say whether a value is a container that JAX knows and Python does not; without JAX there is none."""
-    return "jax" in sys.modules and is_node_type(type(value))
+    return loaded() is not None and is_node_type(type(value))
 
 
 def is_node_type(kind: type) -> bool:

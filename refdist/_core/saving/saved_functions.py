@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import nest
-from refdist._core.base.entropy import fresh
+from refdist._core.base.entropy import ProgramEntropy
 from refdist._core.base.jax_facts import is_jax, is_tracer
 from refdist._core.base.where import HERE
 from refdist._core.replicas import context
@@ -135,6 +135,7 @@ class _Version:
         self._names: list[str] = note["names"]
         self._reads = [variables[path] for path in note["reads"]]
         self._writes = [variables[path] for path in note["writes"]]
+        self._entropy = ProgramEntropy()
         self._result = _decoded(note["result"])
 
     @functools.cached_property
@@ -183,7 +184,7 @@ class _Version:
         if draft is not None and draft.compiler.count > 1:
             raise NeedsPython  # a program that was saved cannot become part of one for several replicas
         values = [leaves[place] for place in self._note["takes"]] + [variable.read_value() for variable in self._reads]
-        values += [fresh()] * self._note["draws"]
+        values += [self._entropy()] * self._note["draws"]
         outputs = self._program(*map(_plain, values))
         first = self._note["first_written"]
         self._require(outputs[first + len(self._writes) :])
