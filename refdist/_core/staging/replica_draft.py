@@ -272,7 +272,7 @@ class ReplicaDraft:
             yield
 
     def next_of(self, loop: "Loop") -> Any:
-        if self.in_transformation() or self._in_replica():
+        if self._parts or self.in_transformation() or self._in_replica():
             raise NeedsPython  # which takes one for each turn, and for each replica
         with self._left():
             element = self.elements.next_of(loop)
