@@ -8,10 +8,20 @@ import numpy as np
 
 from refdist._core.autograph.branches import place
 from refdist._core.autograph.parts import own_draft, part_of, seen_by_tapes
-from refdist._core.autograph.state import Held, NotReturned, Undefined, as_tensor, held, is_missing, same_python
+from refdist._core.autograph.state import (
+    Held,
+    NotReturned,
+    Undefined,
+    as_tensor,
+    has_grown,
+    held,
+    is_missing,
+    same_python,
+)
 from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.compilers import control_flow
 from refdist._core.devices.tensor import dtype_name
+from refdist._core.seam.draft import NeedsPython
 from refdist._core.variables.variable import Variable
 
 _TURN = np.zeros((), np.int32)
@@ -231,6 +241,8 @@ def _with_tensors(one: Held) -> Held:
 
 def _require_unchanged(name: str, entry: Held, after: Held) -> None:
     """Raise unless what a variable holds after a turn can take the place of what it held before."""
+    if has_grown(entry, after):
+        raise NeedsPython
     if is_missing(entry.value) or _is_new(entry, after):
         if not is_missing(after.value) and not after.carried:
             raise TypeError(

@@ -169,6 +169,35 @@ def test_a_loop_of_known_length_can_be_differentiated_also_after_a_break():
     assert 12.0 == float(slope(tf.constant(2.0)))
 
 
+def test_a_gradient_through_a_loop_that_turns_as_often_as_a_tensor_says():
+    import jax
+
+    @tf.function
+    def in_python(x, n):
+        def power(y):
+            result = y
+            for _ in tf.range(n):
+                result = result * y
+            return result
+
+        return jax.grad(power)(x)
+
+    @tf.function
+    def in_a_program(x, n):
+        def power(y):
+            result = y
+            for _ in tf.range(n):
+                tf.autograph.experimental.set_loop_options(maximum_iterations=8)
+                result = result * y
+            return result
+
+        return jax.grad(power)(x)
+
+    for function, traces in ((in_python, 0), (in_a_program, 1)):
+        assert [12.0, 1.0] == [float(function(tf.constant(2.0), tf.constant(n))) for n in (2, 0)]
+        assert traces == function.experimental_get_tracing_count()
+
+
 def test_loops_in_replicas_and_around_them():
     with tf.using("simulator", gpus=2):
         strategy = tf.distribute.MirroredStrategy()
