@@ -12,6 +12,7 @@ from jax.core import eval_jaxpr as evaluated
 from jax.extend.core import Literal
 
 from refdist._core.compilers.jax_traces import unseen_trace
+from refdist._core.seam.draft import NeedsPython
 
 State = Sequence[Any]
 
@@ -46,7 +47,10 @@ def written(body: Callable[..., Sequence[Any]], inputs: State) -> Piece:
     """Call a body once, with what stands for inputs like these, and keep what it does."""
     avals = [jax.ShapeDtypeStruct(jnp.shape(one), one.dtype) for one in inputs]
     with unseen_trace():  # so that no cache of JAX answers with what was written elsewhere
-        return Piece(jax.make_jaxpr(lambda *given: [strong(out) for out in body(*given)])(*avals))
+        program = jax.make_jaxpr(lambda *given: [strong(out) for out in body(*given)])(*avals)
+    if any(eqn.primitive.name == "further_input" for eqn in program.jaxpr.eqns):
+        raise NeedsPython  # it takes an element of a dataset, of which each turn needs its own
+    return Piece(program)
 
 
 def strong(value: Any) -> jax.Array:
