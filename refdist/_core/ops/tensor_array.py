@@ -9,7 +9,7 @@ import numpy as np
 
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.errors import InvalidArgumentError, OutOfRangeError
-from refdist._core.base.jax_facts import is_tracer
+from refdist._core.base.jax_facts import is_jax, is_tracer
 from refdist._core.base.where import HERE
 from refdist._core.ops.shape_functions import gather
 from refdist._core.ops.tensor_functions import cast, concat, constant, convert_to_tensor, stack
@@ -205,6 +205,13 @@ class TensorArray:
     def _element(self, value: Any) -> Any:
         tensor = convert_to_tensor(current_value(value))
         if tensor.dtype != self.dtype:
+            if (
+                is_jax(tensor)
+                and (tensor.dtype.kind, tensor.dtype.itemsize) == (self.dtype.kind, self.dtype.itemsize // 2)
+                and self.dtype.itemsize == 8
+            ):
+                self.dtype = tensor.dtype  # JAX has cut 64 bits to 32
+                return tensor
             if hasattr(value, "dtype"):
                 raise InvalidArgumentError(
                     f"A TensorArray of {self.dtype} got an element of {tensor.dtype}; expected the same dtype. Use tf.cast()."
