@@ -122,9 +122,12 @@ class Loop:
         return seen
 
     def _tested(self, now: Sequence[Any]) -> Any:
-        with self._inside(now):
-            condition = self._test() if self._test is not None else True
-        return require_condition(condition, "loop")
+        with self._inside(now) as values:
+            before = dict(values)
+            condition = require_condition(True if self._test is None else self._test(), "loop")
+            if any(before.get(key) is not value for key, value in values.items()):
+                raise NeedsPython  # a condition that writes a variable, or requires something
+        return condition
 
     def _turned(self, body: Callable[[Any], Any], now: Sequence[Any], test: Any, collecting: bool) -> list[Any]:
         rows = len(self._turns.rows)

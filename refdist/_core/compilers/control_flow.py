@@ -1,6 +1,7 @@
 """Branches and loops of a program, made from pieces that were written by themselves."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import eval_jaxpr as evaluated
-from jax.extend.core import Literal
 
 from refdist._core.compilers.jax_traces import unseen_trace
 from refdist._core.seam.draft import NeedsPython
@@ -38,9 +38,13 @@ class Piece:
 
     def reads(self, place: int) -> bool:
         """Say whether an input matters."""
-        var, jaxpr = self.program.jaxpr.invars[place], self.program.jaxpr
-        atoms = [atom for eqn in jaxpr.eqns for atom in eqn.invars] + list(jaxpr.outvars)
-        return any(not isinstance(atom, Literal) and atom is var for atom in atoms)
+        return place in self._read
+
+    @functools.cached_property
+    def _read(self) -> frozenset[int]:
+        jaxpr = self.program.jaxpr
+        atoms = {id(atom) for eqn in jaxpr.eqns for atom in eqn.invars} | {id(atom) for atom in jaxpr.outvars}
+        return frozenset(place for place, var in enumerate(jaxpr.invars) if id(var) in atoms)
 
 
 def written(body: Callable[..., Sequence[Any]], inputs: State) -> Piece:

@@ -81,6 +81,20 @@ def test_variables_are_read_and_written_in_each_turn(backend):
         assert 22.0 == total.numpy()
 
 
+def test_a_condition_may_write_variables():
+    count = tf.Variable(0)
+
+    @tf.function
+    def step(n):
+        total = 0
+        while count.assign_add(1) < n:
+            total += 10
+        return total
+
+    assert 30 == int(step(tf.constant(4)))
+    assert 4 == count.numpy()
+
+
 def test_the_body_is_called_once_however_often_the_loop_turns():
     calls = []
 
