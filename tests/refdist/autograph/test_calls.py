@@ -100,6 +100,9 @@ def test_autograph_can_be_switched_off_and_the_error_says_so():
 
 
 def test_functions_inside_of_others_decide_for_themselves():
+    converted_itself = tf.function(branching)
+    assert [2, 3] == [int(tf.function(lambda x: converted_itself(x), autograph=False)(tf.constant(x))) for x in (1, -3)]
+
     inner = tf.function(branching, autograph=False)
 
     with pytest.raises(Exception, match="boolean"):
