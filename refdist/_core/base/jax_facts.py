@@ -42,6 +42,13 @@ def asks_for_a_value(error: BaseException) -> bool:
     return bool(_kinds(error) & _VALUE_ERRORS)
 
 
+def goes_back_through_a_loop(error: BaseException) -> bool:
+    """Say whether an error comes from a gradient of a loop of which no program knows how often it turns."""
+    return isinstance(error, ValueError) and "Reverse-mode differentiation does not work for lax.while_loop" in str(
+        error
+    )
+
+
 def outlived_its_trace(error: BaseException) -> bool:
     """Say whether an error comes from something that stood for a value in a trace that has ended."""
     return "UnexpectedTracerError" in _kinds(error)

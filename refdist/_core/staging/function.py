@@ -179,11 +179,8 @@ class Function:
     def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the body as part of the program of another function."""
         draft: Any = HERE.get().draft
-        before, draft.converting = draft.converting, self._autograph and draft.converting
-        try:
-            return returned_from_draft(draft.converted(self.python_function)(*args, **kwargs))
-        finally:
-            draft.converting = before
+        with draft.inlined(self.python_function, autograph=self._autograph) as function:
+            return returned_from_draft(function(*args, **kwargs))
 
     def run_in_replicas(self, strategy: StrategyBase, fn: Any, args: Any, kwargs: Any) -> Any:
         """Do the work of `strategy.run` as one program."""

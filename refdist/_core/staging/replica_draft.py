@@ -16,6 +16,7 @@ from refdist._core.replicas.specs import is_dataset
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.seam.compiler import Compiler
 from refdist._core.seam.draft import NeedsPython, NeedsWide
+from refdist._core.staging.branching import branches
 from refdist._core.staging.elements import Elements
 from refdist._core.staging.stand_ins import SymbolicPerReplica, passed_through, spec_of
 from refdist._core.variables.variable import LIVE, Variable
@@ -140,6 +141,15 @@ class ReplicaDraft:
         if not self.converting:
             return function
         return importlib.import_module("refdist._core.autograph.calls").converted(function)
+
+    @contextlib.contextmanager
+    def inlined(self, function: Callable[..., Any], *, autograph: bool) -> Generator[Callable[..., Any]]:
+        """Call the body of another `function` as a part of this one: it decides for itself whether it is converted."""
+        before, self.converting = self.converting, autograph and (self.converting or branches(function))
+        try:
+            yield self.converted(function)
+        finally:
+            self.converting = before
 
     def read(self, variable: Variable) -> Any:
         home = variable.container if variable.container is not None else variable

@@ -6,10 +6,11 @@ from typing import Any
 
 from refdist._core.base import nest
 from refdist._core.base.entropy import ENTROPY
-from refdist._core.base.jax_facts import show_hidden_frames
+from refdist._core.base.jax_facts import goes_back_through_a_loop, show_hidden_frames
 from refdist._core.replicas.values import DistributedValues, PerReplica
 from refdist._core.seam.backend import Backend
 from refdist._core.seam.compiler import WrittenProgram
+from refdist._core.seam.draft import NeedsPython
 from refdist._core.staging.advice import explain
 from refdist._core.staging.argument_kinds import ArgumentKinds
 from refdist._core.staging.elements import Elements
@@ -96,6 +97,8 @@ class ProgramWriter:
                 written = self._compiler.write(self._body, specs, own)
         except BaseException as raised:
             error = raised if self._error is None else self._error  # the user's own, not what JAX has made of it
+            if goes_back_through_a_loop(error):
+                raise NeedsPython from None
             explain(error, self._call.function, self._draft.unconverted)
             show_hidden_frames(error)
             raise error from error.__cause__
