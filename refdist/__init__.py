@@ -16,8 +16,10 @@ from refdist import (
     math,
     nest,
     nn,
+    ragged,
     random,
     saved_model,
+    sparse,
     strings,
     testing,
     tpu,
@@ -144,6 +146,7 @@ from refdist._core.ops.program_scopes import (
     no_op,
     print,
 )
+from refdist._core.ops.ragged_tensor import RaggedTensor
 from refdist._core.ops.shape_functions import (
     add_n,
     argmax,
@@ -167,6 +170,7 @@ from refdist._core.ops.shape_functions import (
     where,
     zeros_like,
 )
+from refdist._core.ops.sparse_tensor import SparseTensor
 from refdist._core.ops.string_functions import as_string
 from refdist._core.ops.tensor_functions import (
     Tensor,
@@ -211,6 +215,8 @@ __all__ = [
     "Graph",
     "IndexedSlices",
     "Module",
+    "RaggedTensor",
+    "SparseTensor",
     "Tensor",
     "TensorShape",
     "TensorSpec",
@@ -328,6 +334,7 @@ __all__ = [
     "pow",
     "print",
     "py_function",
+    "ragged",
     "random",
     "random_normal_initializer",
     "random_uniform_initializer",
@@ -359,6 +366,7 @@ __all__ = [
     "size",
     "slice",
     "sort",
+    "sparse",
     "split",
     "sqrt",
     "square",

@@ -18,24 +18,24 @@ from refdist._core.ops.missing_names import REMEDIES
 # All of these are names of TensorFlow 2.21, or of the pages.
 DOCUMENTED = {
     "": """
-        Assert DType Graph IndexedSlices Module Tensor TensorShape TensorSpec Variable VariableAggregation
-        VariableSynchronization abs acos acosh add add_n argmax argmin argsort as_dtype as_string asin asinh
-        assert_equal assert_greater assert_less assert_rank atan atan2 atanh bfloat16 bitwise bool boolean_mask
-        broadcast_to cast clip_by_global_norm clip_by_norm clip_by_value compat complex128 complex64 concat
-        config constant constant_initializer control_dependencies convert_to_tensor cos cosh cumsum data
-        debugging device distribute divide double dtypes einsum ensure_shape equal errors estimator
-        executing_eagerly exp expand_dims eye fill float16 float32 float64 floor foldl foldr function gather
-        gather_nd greater greater_equal group half histogram_fixed_width identity image int16 int32 int64 int8
-        io is_tensor keras less less_equal linalg linspace logical_and logical_not logical_or map_fn math matmul
-        maximum meshgrid minimum multiply name_scope negative nest nn no_op norm not_equal numpy_function
-        one_hot ones ones_initializer ones_like pad pow print py_function random random_normal_initializer
-        random_uniform_initializer range rank reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean
-        reduce_min reduce_prod reduce_sum repeat reshape reverse roll round saved_model scan scatter_nd
-        searchsorted sequence_mask shape sigmoid sign sin sinh size slice sort split sqrt square squeeze stack
-        strided_slice string strings subtract tan tanh tensor_scatter_nd_add tensor_scatter_nd_max
-        tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update tensordot tile tpu train transpose
-        truncatediv truncatemod uint16 uint32 uint64 uint8 unique unstack variable_creator_scope vectorized_map
-        where zeros zeros_initializer zeros_like
+        Assert DType Graph IndexedSlices Module RaggedTensor SparseTensor Tensor TensorShape TensorSpec Variable
+        VariableAggregation VariableSynchronization abs acos acosh add add_n argmax argmin argsort as_dtype
+        as_string asin asinh assert_equal assert_greater assert_less assert_rank atan atan2 atanh bfloat16
+        bitwise bool boolean_mask broadcast_to cast clip_by_global_norm clip_by_norm clip_by_value compat
+        complex128 complex64 concat config constant constant_initializer control_dependencies convert_to_tensor
+        cos cosh cumsum data debugging device distribute divide double dtypes einsum ensure_shape equal errors
+        estimator executing_eagerly exp expand_dims eye fill float16 float32 float64 floor foldl foldr function
+        gather gather_nd greater greater_equal group half histogram_fixed_width identity image int16 int32 int64
+        int8 io is_tensor keras less less_equal linalg linspace logical_and logical_not logical_or map_fn math
+        matmul maximum meshgrid minimum multiply name_scope negative nest nn no_op norm not_equal numpy_function
+        one_hot ones ones_initializer ones_like pad pow print py_function ragged random
+        random_normal_initializer random_uniform_initializer range rank reduce_all reduce_any reduce_logsumexp
+        reduce_max reduce_mean reduce_min reduce_prod reduce_sum repeat reshape reverse roll round saved_model
+        scan scatter_nd searchsorted sequence_mask shape sigmoid sign sin sinh size slice sort sparse split sqrt
+        square squeeze stack strided_slice string strings subtract tan tanh tensor_scatter_nd_add
+        tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update tensordot
+        tile tpu train transpose truncatediv truncatemod uint16 uint32 uint64 uint8 unique unstack
+        variable_creator_scope vectorized_map where zeros zeros_initializer zeros_like
     """,
     "bitwise": """
         bitwise_and bitwise_or bitwise_xor
@@ -149,6 +149,9 @@ DOCUMENTED = {
         sparse_softmax_cross_entropy_with_logits swish tanh top_k weighted_cross_entropy_with_logits
         zero_fraction
     """,
+    "ragged": """
+        constant map_flat_values
+    """,
     "random": """
         Algorithm Generator categorical create_rng_state experimental fold_in get_global_generator normal
         set_global_generator set_seed shuffle split stateless_categorical stateless_normal stateless_truncated_normal
@@ -160,6 +163,9 @@ DOCUMENTED = {
     """,
     "saved_model": """
         load save
+    """,
+    "sparse": """
+        SparseTensor from_dense reorder sparse_dense_matmul to_dense
     """,
     "strings": """
         as_string join length lower reduce_join regex_full_match regex_replace strip substr to_number upper

@@ -1,7 +1,7 @@
 """Numpy's dtypes under their documented names, and with the documented attributes.
 
-Tensors are arrays of numpy and of JAX, so their dtypes are of numpy. Programs ask these for `x.dtype.is_floating` and the like, which
-numpy does not have; so the class of numpy itself gets these names, none of which it has a use for.
+Tensors are arrays of numpy and of JAX, so their dtypes are of numpy. Programs ask these for `x.dtype.is_floating` and the like, and
+numpy does not have it; so the class of numpy itself gets these names, none of which it has a use for.
 """
 
 import ctypes
