@@ -68,6 +68,8 @@ def show_hidden_frames(error: BaseException) -> None:
 # The module of JAX, or None while it has not been loaded: then no trace is open, and there is nothing to refuse. Written in C,
 # because every step of an eager replica asks.
 loaded: Callable[[], ModuleType | None] = functools.partial(sys.modules.get, "jax")
+# The same for flax.nnx, without which there are no objects of it.
+flax_loaded: Callable[[], Any] = functools.partial(sys.modules.get, "flax.nnx")
 
 
 def tracing() -> bool:
