@@ -33,6 +33,16 @@ class ArgumentKinds:
         self.has_tracers = False  # whether they belong to a program that is being written elsewhere
         self.key = tuple([self._key(place, leaf) for place, leaf in enumerate(leaves)])
 
+    def without_shapes(self) -> tuple[Any, ...]:
+        """The key without the shapes of tensors."""
+        parts = list(self.key)
+        for place in self.tensors:
+            parts[place] = parts[place][1]
+        for place in self.per_replica:
+            _, count, (_, dtype) = parts[place]
+            parts[place] = count, dtype
+        return tuple(parts)
+
     def _key(self, place: int, leaf: Any) -> Any:
         if type(leaf) in _TENSORS:
             dtype = leaf.dtype

@@ -55,10 +55,7 @@ class FedProgram:
             elements.put_back()
 
     def _elements(self, leaves: Sequence[Any]) -> Elements:
-        elements = Elements()
-        for source in self._sources:
-            elements.take(leaves[source] if isinstance(source, int) else source)
-        return elements
+        return Elements([leaves[source] if isinstance(source, int) else source for source in self._sources])
 
     def _program(self, leaves: Sequence[Any], elements: Elements) -> Program | None:
         kinds = ArgumentKinds(elements.leaves)

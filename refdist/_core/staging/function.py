@@ -28,7 +28,7 @@ from refdist._core.staging.program_source import ForeignTrace, ProgramSource
 from refdist._core.staging.references import closes_over_tensors
 from refdist._core.staging.replica_draft import UnevenReplicas
 from refdist._core.staging.returned_values import returned_from_draft, returned_from_python
-from refdist._core.staging.trace_count import Traces
+from refdist._core.staging.trace_count import Signature, Sizes, Traces
 from refdist._core.staging.writer import Call
 from refdist._core.strategies.arguments import require_arguments
 from refdist._core.strategies.strategy import StrategyBase
@@ -290,20 +290,24 @@ class Function:
         if kinds.has_tracers:
             raise ForeignTrace
         staged = fn is not self and on is not None
-        if kinds.in_python or around.extended.plan.workers > 1:
-            self._note(staged, (around, place, on is None, shape), leaves)
-            return leaves, None
-        key = (around, place, on is None, function_key(fn) if staged else None, shape, kinds.key)
+        outside = (around, place, on is None, function_key(fn) if staged else None, shape)
+        key = (*outside, kinds.key)
         program = self._programs.find(key)
         if program is ProgramCache.missing:
+            signature = None if staged else self._signature(outside, leaves)
+            if kinds.in_python or around.extended.plan.workers > 1:
+                self._note(signature)
+                return leaves, None
+            declared = {} if signature is None else self._declared(signature)
+            call = Call(fn, on, leaves, shape, kinds, declared=declared)
             try:
-                program = self._source.program(Call(fn, on, leaves, shape, kinds), around)
+                program = self._source.program(call, around, (*outside, kinds.without_shapes()))
             except UnevenReplicas:
                 return leaves, None  # for these elements; the next ones may be of one shape
             except OutOfRangeError:
-                self._note(staged, (around, place, on is None, shape), leaves)  # a trace needs no data
+                self._note(signature)  # a trace needs no data
                 raise
-            self._note(staged, (around, place, on is None, shape), leaves)
+            self._note(signature)
             # A body may change what it refers to while it is called; that does not make it a different body.
             again = (*key[:3], function_key(fn), *key[4:]) if staged else key
             for one in dict.fromkeys((key, again)):
@@ -312,12 +316,19 @@ class Function:
             self._programs.keep_quickly((around, place, on is None, quick), program)
         return leaves, program
 
-    def _note(self, staged: bool, around: Any, leaves: Sequence[Any]) -> None:
+    def _signature(self, outside: Any, leaves: Sequence[Any]) -> Signature:
+        """What calls have in common that need one trace."""
+        return call_signature(outside, leaves if self.input_signature is None else nest.flatten(self.input_signature))
+
+    def _declared(self, signature: Signature) -> dict[int, Sizes]:
+        """The shapes of tensors in such calls, by their places."""
+        shapes = self._source.traces.shapes(signature)
+        return {place: shape for place, shape in zip(signature.places, shapes, strict=True) if place >= 0}
+
+    def _note(self, signature: Signature | None) -> None:
         """Count a trace, unless it is only a part of one, or one for another shape of the same kind of input."""
-        if staged:
-            return
-        signed = self.input_signature is not None
-        self._source.traces.note(call_signature(around[:3] if signed else around, () if signed else leaves))
+        if signature is not None:
+            self._source.traces.note(signature)
 
     def _run_in_python(self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run the body in Python; what it runs in replicas is staged where it can be."""
