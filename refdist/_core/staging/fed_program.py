@@ -29,6 +29,7 @@ class FedProgram:
         places = {id(leaf): place for place, leaf in enumerate(leaves)}
         # Those that are no arguments stay the same in all calls, as everything does that a body refers to.
         self._sources: list[int | Loop] = [places.get(id(loop), loop) for loop in elements.sources]
+        self.sizes_open = first.sizes_open
         self._last, self._write, self._programs = first, write, ProgramCache(name)
         self._programs.keep(ArgumentKinds(elements.leaves).key, first, leaves)
 

@@ -153,6 +153,9 @@ class Function:
             # A program knows a variable as a whole, not one of its copies.
             return self.python_function(*args, **kwargs)
         if here.draft is not None:
+            if not self._source.writing:  # a part of the program of another function, which traces this one
+                leaves, shape = _taken_apart(args, kwargs)
+                self._note(self._signature((context.get_strategy(), True, shape), leaves))
             return returned_from_draft(self.python_function(*args, **kwargs))
         if frame is None or frame.replica is None or frame.strategy.extended.plan.name == "default":
             return self._run(None, self.python_function, args, kwargs)
@@ -197,15 +200,14 @@ class Function:
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The function for one kind of arguments: specs or tensors, and Python values, which it keeps.
 
-        It is traced here, unless a spec has a dimension of any size: then, in calls, once for each size.
+        It is traced here, unless a spec leaves open how many dimensions there are.
         """
         if self.input_signature is not None and not args and not kwargs:
             args = self.input_signature
         args, kwargs = self._parameters.placed(args, kwargs)
 
-        def program(placed: tuple[Any, ...], named: dict[str, Any]) -> Kept | None:
-            placed, named = self._arguments(placed, named)
-            return self._program(None, self.python_function, placed, named)[1]
+        def program(examples: Any, specs: Any) -> Kept | None:
+            return self._program(None, self.python_function, *self._arguments(*examples), specs)[1]
 
         return ConcreteFunction(self, program, self._parameters.names, args, kwargs)
 
@@ -271,30 +273,31 @@ class Function:
             return self._run_in_python(on, fn, args, kwargs)
 
     def _program(
-        self, on: StrategyBase | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+        self, on: StrategyBase | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, specs: Any = None
     ) -> tuple[Sequence[Any], Kept | None]:
-        """The leaves of a call, of which its program takes some, and the program; None where Python has to do the work."""
+        """The leaves of a call, of which its program takes some, and the program; None where Python has to do the work.
+
+        Args:
+            specs: the arguments as specs, where they only stand for others.
+        """
         around = on if on is not None else context.get_strategy()
         place = around.extended  # a different one on each worker of a parameter server strategy
-        quick = None if kwargs or (on is not None and fn is not self) else quick_key(args)
+        quick = None if kwargs or specs or (on is not None and fn is not self) else quick_key(args)
         if quick is not None:
             program = self._programs.find_quickly((around, place, on is None, quick))
             if program is not None:
                 return args, program
-        given: Any = (args, kwargs)
-        if kwargs or any(isinstance(arg, _NESTS) for arg in args):
-            leaves, shape = optree.tree_flatten(given, none_is_leaf=True, namespace=ARGUMENTS)
-        else:
-            leaves, shape = list(args), None
+        leaves, shape = _taken_apart(args, kwargs)
         kinds = ArgumentKinds(leaves)
         if kinds.has_tracers:
             raise ForeignTrace
         staged = fn is not self and on is not None
         outside = (around, place, on is None, function_key(fn) if staged else None, shape)
         key = (*outside, kinds.key)
-        program = self._programs.find(key)
+        program = self._programs.find(key) if specs is None else ProgramCache.missing
         if program is ProgramCache.missing:
-            signature = None if staged else self._signature(outside, leaves)
+            given = leaves if specs is None else _taken_apart(*specs)[0]
+            signature = None if staged else self._signature((around, on is None, shape), given)
             if kinds.in_python or around.extended.plan.workers > 1:
                 self._note(signature)
                 return leaves, None
@@ -348,6 +351,15 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<refdist.function {getattr(self.python_function, '__qualname__', self.python_function)!s}>"
+
+
+def _taken_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+    """The leaves of the arguments of a call, and their structure; None where they are the positional arguments themselves."""
+    if kwargs or any(isinstance(arg, _NESTS) for arg in args):
+        given: Any = (args, kwargs)
+        leaves, shape = optree.tree_flatten(given, none_is_leaf=True, namespace=ARGUMENTS)
+        return leaves, shape
+    return list(args), None
 
 
 def _at_the_end_of_data(error: StopIteration) -> bool:

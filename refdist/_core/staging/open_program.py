@@ -30,7 +30,8 @@ class OpenProgram:
             if type(leaf) is not Output:
                 return leaf
             shape, dtype = leaf.spec
-            return dataclasses.replace(leaf, spec=(self.compiler.sized_shape(shape, sizes), dtype))
+            declared = tuple(size if isinstance(size, int) else None for size in shape)
+            return dataclasses.replace(leaf, spec=(self.compiler.sized_shape(shape, sizes), dtype), declared=declared)
 
         result = optree.tree_map(sized, self.interface.result, none_is_leaf=True)
         interface = dataclasses.replace(self.interface, result=result)

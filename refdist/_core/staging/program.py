@@ -23,6 +23,9 @@ class Output:
     own: bool  # whether each replica has its own
     spec: Spec
     alone: bool = False  # whether it is the one component of a per-replica value of one replica
+    declared: tuple[int | None, ...] | None = (
+        None  # its shape in all programs that were written together, if there are several
+    )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -56,6 +59,7 @@ class Program:
         self._bare = self._shape.is_leaf()
         self._has_slices = has_slices(interface.result)
         self._wide = compiler.exact and interface.wide
+        self.sizes_open = any(type(leaf) is Output and leaf.declared is not None for leaf in self._leaves)
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         if self._charge is None:
@@ -161,7 +165,8 @@ class Program:
 
 
 def _spec(output: Output, count: int) -> Any:
-    spec = TensorSpec(*output.spec)
+    shape, dtype = output.spec
+    spec = TensorSpec(shape if output.declared is None else output.declared, dtype)
     return PerReplicaSpec(*[spec] * count) if output.own or output.alone else spec
 
 

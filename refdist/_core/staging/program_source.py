@@ -39,6 +39,7 @@ class ProgramSource:
         self._owner, self.traces, self._once = owner, traces, once
         self._strategy: StrategyBase | None = None  # the one that the body uses without a scope around the call
         self._lock = threading.RLock()
+        self.writing = False  # whether the body is being traced
         self._opened: dict[Any, list[OpenProgram]] = {}  # programs for any sizes, by the kind of their calls
         self._called: set[Any] = set()  # the functions that have had their first call, and so have made their variables
 
@@ -92,6 +93,7 @@ class ProgramSource:
             while strategy.extended.plan.workers == 1:
                 writer = ProgramWriter(call, strategy, once=self._once, wide=wide, open_sizes=open_sizes)
                 try:
+                    self.writing = True
                     written = writer.write()
                 except OtherStrategy as other:
                     if not assumed:
@@ -113,6 +115,8 @@ class ProgramSource:
                         raise
                     open_sizes = False  # the body has to know the sizes; if that is not it, the error comes again
                     continue
+                finally:
+                    self.writing = False
                 if not written.created:
                     self.traces.count += made_before  # the call that made variables was one trace, and this is another
                     self._called.add(about)
