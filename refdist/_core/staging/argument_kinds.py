@@ -22,11 +22,12 @@ _ITERATORS = (DatasetIterator, DistributedIterator)
 class ArgumentKinds:
     """Which arguments are tensors, per-replica values or Python values, and a key made from all of them."""
 
-    __slots__ = ("has_tracers", "in_python", "key", "per_replica", "tensors", "text", "wide")
+    __slots__ = ("has_tracers", "in_python", "key", "per_replica", "tensors", "text", "variables", "wide")
 
     def __init__(self, leaves: Sequence[Any]) -> None:
         self.tensors: list[int] = []  # places of plain tensors
         self.per_replica: list[int] = []  # of values with a tensor for each replica
+        self.variables: list[int] = []
         self.text: list[int] = []  # of text, which a program can only pass on
         self.in_python = False  # whether only Python can handle them
         self.wide = False  # whether there are 64-bit numbers
@@ -51,6 +52,8 @@ class ArgumentKinds:
         if isinstance(leaf, PLAIN) and not isinstance(leaf, np.generic):
             return value_key(leaf)
         if isinstance(leaf, Variable):
+            self.variables.append(place)
+            self.wide = self.wide or is_wide(leaf.dtype)
             return ByIdentity(leaf)
         if isinstance(leaf, DistributedValues):
             return self._distributed(place, leaf)

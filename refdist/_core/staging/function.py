@@ -71,6 +71,10 @@ def function(
     >>> double(tf.constant(4.0))
     <tf.Tensor: shape=(), dtype=float32, numpy=8.0>
 
+    Where a signature leaves a size open (None in `input_signature` or in the `element_spec` of an iterator, `reduce_retracing`),
+    one trace is for all sizes. The body is called again, uncounted, where it has to know a size, where there are no elements, and
+    where the replicas have tensors of different shapes.
+
     Args:
         func: the function; without it, a decorator is returned.
         input_signature: a nest of TensorSpecs for the positional arguments.
@@ -304,7 +308,7 @@ class Function:
             declared = {} if signature is None else self._declared(signature)
             call = Call(fn, on, leaves, shape, kinds, declared=declared)
             try:
-                program = self._source.program(call, around, (*outside, kinds.without_shapes()))
+                program = self._source.program(call, around, outside)
             except UnevenReplicas:
                 return leaves, None  # for these elements; the next ones may be of one shape
             except OutOfRangeError:

@@ -1,7 +1,8 @@
 """One compiled program of a function: what it takes, what it changes, and what it returns."""
 
+import copy
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,16 @@ class Program:
         if self._compared:
             self._require_equal(outputs[-1])
         return outputs
+
+    def rebound(self, variables: Mapping[Storage, Storage]) -> "Program | None":
+        """The same program with others in the place of some variables; None if it uses one of these already, by another way."""
+        used = [storage for storage in (*self._reads, *self._writes) if storage not in variables]
+        if any(new in used for new in variables.values()):
+            return None
+        program = copy.copy(self)
+        program._reads = tuple(variables.get(storage, storage) for storage in self._reads)
+        program._writes = tuple(variables.get(storage, storage) for storage in self._writes)
+        return program
 
     def outline(self) -> Any:
         """The result, with a spec in the place of each tensor."""

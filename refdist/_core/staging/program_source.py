@@ -13,6 +13,7 @@ from refdist._core.staging.cache_keys import function_key
 from refdist._core.staging.elements import Elements
 from refdist._core.staging.fed_program import FedProgram
 from refdist._core.staging.open_program import OpenProgram
+from refdist._core.staging.other_variables import OtherVariables
 from refdist._core.staging.program import Program
 from refdist._core.staging.program_cache import Kept
 from refdist._core.staging.references import mentioned_iterators, mentioned_strategy
@@ -41,16 +42,18 @@ class ProgramSource:
         self._lock = threading.RLock()
         self.writing = False  # whether the body is being traced
         self._opened: dict[Any, list[OpenProgram]] = {}  # programs for any sizes, by the kind of their calls
+        self._others = OtherVariables()
         self._called: set[Any] = set()  # the functions that have had their first call, and so have made their variables
 
-    def program(self, call: Call, around: StrategyBase, kind: Any) -> Kept | None:
+    def program(self, call: Call, around: StrategyBase, outside: Any) -> Kept | None:
         """Write a program; None where only Python can do what the body asks for.
 
         Args:
-            kind: what calls have in common that differ only in the shapes of tensors.
+            outside: what calls have in common that differ only in what the leaves of their arguments are.
         """
+        kind = (outside, call.kinds.without_shapes())
         opened = self._opened.setdefault(kind, []) if _leaves_sizes_open(call) else []
-        made = _made(opened, call.leaves)
+        made = _made(opened, call.leaves) or self._others.find(outside, call.leaves, call.kinds, call.function)
         if made is not None:
             return made
         try:
@@ -58,6 +61,7 @@ class ProgramSource:
             if written.open is not None and not call.elements.sources:
                 opened.append(written.open)
             if written.program is None or not call.elements.sources:
+                self._others.keep(outside, call.leaves, call.kinds, written.program)
                 return written.program
             return self._fed(call, around, written)
         finally:

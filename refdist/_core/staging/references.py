@@ -46,17 +46,17 @@ def closes_over_tensors(fn: Callable[..., Any]) -> bool:
 
 def mentioned_iterators(fn: Callable[..., Any]) -> list[Loop]:
     """The iterators over data that a function names."""
-    return [thing for thing in _mentioned(fn) if isinstance(thing, Loop)]
+    return [thing for thing in mentioned(fn) if isinstance(thing, Loop)]
 
 
 def mentioned_strategy(fn: Callable[..., Any]) -> StrategyBase | None:
     """The one strategy that a function names, or that its object has; None if there is none, or several."""
-    found = {id(thing): thing for thing in _mentioned(fn) if isinstance(thing, StrategyBase)}
+    found = {id(thing): thing for thing in mentioned(fn) if isinstance(thing, StrategyBase)}
     several = [strategy for strategy in found.values() if strategy.extended.plan.name != "default"]
     return several[0] if len(several) == 1 else None
 
 
-def _mentioned(fn: Callable[..., Any]) -> list[Any]:
+def mentioned(fn: Callable[..., Any]) -> list[Any]:
     """What a function names, and what its object has; and the same for the functions of its package among these."""
     functions, things = [inspect.unwrap(fn)], list[Any]()
     for one in functions:
