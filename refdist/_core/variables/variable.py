@@ -332,10 +332,9 @@ class Variable(Readable, metaclass=_Creation):
         )
 
     def __repr__(self) -> str:
-        return (
-            f"<tf.Variable {self.name!r} shape={self.shape} dtype={dtype_name(self.dtype)}, "
-            f"numpy={numpy_text(self.backend.get(self.stored))}>"
-        )
+        known = HERE.get().draft is None  # before a program runs, its variables have no value
+        value = f", numpy={numpy_text(self.backend.get(self.stored))}" if known else ""
+        return f"<tf.Variable {self.name!r} shape={self.shape} dtype={dtype_name(self.dtype)}{value}>"
 
 
 class VariableReference:
