@@ -134,7 +134,7 @@ class EagerExtended(StrategyExtended):
         mine = len(payloads)
         if self.plan.workers > 1:
             payloads = self.from_all_workers(f"all_reduce({op.name})", payloads)
-        if not nest.is_container(payloads[0]):
+        if isinstance(payloads[0], self.plan.backend.tensor_type) or not nest.is_container(payloads[0]):
             return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
         flat = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
         pairs = [(PerReplica(column), self.plan.devices) for column in flat]
