@@ -23,7 +23,7 @@ from malt.converters.directives import STATIC_VALUE, DirectivesTransformer
 from malt.core import converter, unsupported_features_checker
 from malt.impl import api
 from malt.lang import directives as loop_directives
-from malt.pyct import anno, errors, templates, transpiler
+from malt.pyct import anno, templates, transpiler
 
 from refdist._core.autograph.directives import set_loop_options
 
@@ -66,7 +66,7 @@ def converted_function(function: FunctionType) -> Callable[..., Any]:
     if factory is None:
         try:
             factory = _Factory(function)
-        except (errors.PyCTError, OSError, TypeError, SyntaxError, ValueError, NotImplementedError) as error:
+        except Exception as error:  # malt fails in many ways on code that it does not know
             factory = CannotConvert(
                 f"{function.__qualname__} at {function.__code__.co_filename}:{function.__code__.co_firstlineno} was left as it "
                 f"is: {str(error).strip() or type(error).__name__}"

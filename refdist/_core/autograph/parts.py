@@ -34,5 +34,5 @@ def part_of(
 
 def seen_by_tapes(draft: "Draft", key: Any) -> Any:
     """The value of a variable that a part has read; tapes around the part are told of it."""
-    value, tapes = draft.values[key], getattr(HERE.get(), "tapes", None)
+    value, tapes = draft.values[key], HERE.get().tapes
     return value if tapes is None or key not in draft.read_in_parts else tapes.read(draft.read_in_parts[key], value)

@@ -89,3 +89,11 @@ def _other_elements() -> RuntimeError:
         "A function took other elements from its iterators than when it was traced before; expected the same number of them, from "
         "the same iterators, in each call. Choose the iterator outside of the function, and pass it as an argument."
     )
+
+
+def at_the_end_of_data(error: StopIteration) -> bool:
+    """Say whether it was an iterator of a dataset that had no more elements, not one of Python's own."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return frame is not None and str(frame.tb_frame.f_globals.get("__name__")).startswith("refdist._core.input.")

@@ -9,7 +9,6 @@ from typing import Any
 from refdist._core.base import nest
 from refdist._core.base.callables import require_callable
 from refdist._core.base.errors import OutOfRangeError
-from refdist._core.base.indexed_slices import ARGUMENTS, IndexedSlices
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
@@ -19,9 +18,10 @@ from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
 from refdist._core.staging.cache_keys import function_key
 from refdist._core.staging.call_signature import call_signature
 from refdist._core.staging.concrete_function import ConcreteFunction
+from refdist._core.staging.elements import at_the_end_of_data
 from refdist._core.staging.exported_function import with_specs
 from refdist._core.staging.input_signature import conforming
-from refdist._core.staging.parameters import Parameters
+from refdist._core.staging.parameters import Parameters, taken_apart
 from refdist._core.staging.program import Program
 from refdist._core.staging.program_cache import Kept, ProgramCache
 from refdist._core.staging.program_source import ForeignTrace, ProgramSource
@@ -171,7 +171,7 @@ class Function:
             return self.python_function(*args, **kwargs)
         if here.draft is not None:
             if not self._source.writing:  # a part of the program of another function, which traces this one
-                leaves, shape = _taken_apart(args, kwargs)
+                leaves, shape = taken_apart(args, kwargs)
                 self._note(self._signature((context.get_strategy(), True, shape), leaves))
             return self._inlined(args, kwargs)
         if here.tapes is not None:  # which record operations one by one
@@ -327,7 +327,7 @@ class Function:
             program = self._programs.find_quickly((around, place, on is None, quick))
             if program is not None:
                 return args, program
-        leaves, shape = _taken_apart(args, kwargs)
+        leaves, shape = taken_apart(args, kwargs)
         kinds = ArgumentKinds(leaves)
         if kinds.has_tracers:
             raise ForeignTrace
@@ -336,7 +336,7 @@ class Function:
         key = (*outside, kinds.key)
         program = self._programs.find(key) if specs is None else ProgramCache.missing
         if program is ProgramCache.missing:
-            given = leaves if specs is None else _taken_apart(*specs)[0]
+            given = leaves if specs is None else taken_apart(*specs)[0]
             signature = None if staged else self._signature((around, on is None, shape), given)
             if kinds.in_python or around.extended.plan.workers > 1:
                 self._note(signature)
@@ -384,7 +384,7 @@ class Function:
                     return returned_from_python(body(*args, **kwargs))
                 return on.extended.run(on, _converting(body) if fn is self else body, args, kwargs)
             except StopIteration as end:
-                if not _at_the_end_of_data(end):
+                if not at_the_end_of_data(end):
                     raise
                 raise OutOfRangeError(
                     f"An iterator had no more elements in {self!r}; expected one for each next(). Call the function as often as "
@@ -393,21 +393,6 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<refdist.function {getattr(self.python_function, '__qualname__', self.python_function)!s}>"
-
-
-def _taken_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
-    """The leaves of the arguments of a call, and their structure; None where they are the positional arguments themselves."""
-    if kwargs or any(isinstance(arg, IndexedSlices) or nest.is_container(arg) for arg in args):
-        return nest.taken_apart((args, kwargs), namespace=ARGUMENTS)
-    return list(args), None
-
-
-def _at_the_end_of_data(error: StopIteration) -> bool:
-    """Say whether it was an iterator of a dataset that had no more elements, not one of Python's own."""
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    return frame is not None and str(frame.tb_frame.f_globals.get("__name__")).startswith("refdist._core.input.")
 
 
 def _converting(body: Callable[..., Any]) -> Callable[..., Any]:

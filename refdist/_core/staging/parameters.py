@@ -4,6 +4,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from refdist._core.base import nest
+from refdist._core.base.indexed_slices import ARGUMENTS, IndexedSlices
+
 
 class Parameters:
     """The parameters of a Python function, so that calls that only look different are recognised as the same."""
@@ -33,3 +36,10 @@ class Parameters:
 
 def _has_default(parameter: inspect.Parameter) -> bool:
     return parameter.default is not parameter.empty
+
+
+def taken_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+    """The leaves of the arguments of a call, and their structure; None where they are the positional arguments themselves."""
+    if kwargs or any(isinstance(arg, IndexedSlices) or nest.is_container(arg) for arg in args):
+        return nest.taken_apart((args, kwargs), namespace=ARGUMENTS)
+    return list(args), None

@@ -318,17 +318,16 @@ def aggregated(
     if isinstance(first, IndexedSlices) and aggregation is not VariableAggregation.NONE:
         require_combinable(variable, verb)
         return IndexedSlices.joined(payloads, len(payloads) if aggregation is VariableAggregation.MEAN else 1)
-    tensors = payloads
     if any([isinstance(payload, NUMBERS) for payload in payloads]):
         require_meant([Target(variable)], payloads, verb)
         if _same_number(payloads):
             return first
-        tensors = [variable.copies[0].operand(verb, one) if isinstance(one, NUMBERS) else one for one in payloads]
+        payloads = [variable.copies[0].operand(verb, one) if isinstance(one, NUMBERS) else one for one in payloads]
     if aggregation is VariableAggregation.NONE:
-        require_equal(variable, verb, tensors)
+        require_equal(variable, verb, payloads)
         return own
-    home = variable.storage.homes[0]
-    return strategy.extended.plan.collectives.reduce(REDUCTIONS[aggregation], PerReplica(tensors), home)
+    collectives, home = strategy.extended.plan.collectives, variable.storage.homes[0]
+    return collectives.reduce(REDUCTIONS[aggregation], PerReplica(payloads), home)
 
 
 def _brought_here(variable: DistributedVariable, value: Any) -> Any:

@@ -120,3 +120,23 @@ def test_statements_of_all_kinds_keep_their_meaning():
 
 def test_nothing_is_left_on_the_disk():
     assert not list(pathlib.Path(__file__).parent.glob("__autograph_generated*"))
+
+
+def handling(x, branch):
+    try:
+        if branch:
+            x = x + 1
+    except ValueError as error:  # the name of which malt takes for a node of the tree
+        raise KeyError from error
+    return x
+
+
+def test_what_cannot_be_converted_is_left_as_it_is():
+    assert 2.0 == float(tf.function(handling)(tf.constant(1.0), True))
+
+
+def test_what_cannot_be_converted_is_told_where_it_matters():
+    with pytest.raises(Exception, match=r"value of a tensor was asked for|boolean conversion") as caught:
+        tf.function(handling)(tf.constant(1.0), tf.constant(True))
+
+    assert any("handling at" in note and "was left as it is" in note for note in caught.value.__notes__)
