@@ -28,7 +28,7 @@ DOCUMENTED = {
         gather gather_nd get_current_name_scope get_logger gradients greater greater_equal group
         histogram_fixed_width identity image init_scope int16 int32 int64 int8 io is_tensor keras less less_equal
         linalg linspace logical_and logical_not logical_or lookup map_fn math matmul maximum meshgrid minimum
-        multiply name_scope negative nest nn no_op norm not_equal numpy_function one_hot ones ones_initializer
+        multiply name_scope negative nest newaxis nn no_op norm not_equal numpy_function one_hot ones ones_initializer
         ones_like pad pow print profiler py_function random random_normal_initializer random_uniform_initializer
         range rank recompute_grad reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min
         reduce_prod reduce_sum repeat reshape reverse roll round saved_model scan scatter_nd searchsorted

@@ -14,6 +14,7 @@ _HOOKS = (
     "keras_state",
     "keras_variables",
     "keras_losses",
+    "keras_slices",
     "keras_optimizers",
     "keras_normalization",
     "tracked",
