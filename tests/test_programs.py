@@ -46,3 +46,12 @@ def test_every_program_was_recorded():
     programs = {path.stem for path in PROGRAMS.glob("*.py") if "import tensorflow as tf\n" in path.read_text()}
 
     assert programs == set(ANSWERS)
+
+
+@pytest.mark.parametrize("backend", ["simulator", "jax:cpus=2"], indirect=True)
+def test_the_first_program_has_the_same_losses_in_flax(backend, tmp_path, monkeypatch):
+    losses = changed("flax_training", tmp_path, monkeypatch).main()
+    steps = [0, 1, 2, 6, 7, 8]  # between these are the metrics of an epoch
+
+    # Adam of optax adds its epsilon after the correction of the moments, and that of Keras before.
+    np.testing.assert_allclose(losses, np.array(ANSWERS["custom_training"])[steps], rtol=2e-5)
