@@ -9,6 +9,7 @@ from refdist import (
     data,
     debugging,
     distribute,
+    dtypes,
     errors,
     image,
     io,
@@ -18,28 +19,41 @@ from refdist import (
     nest,
     nn,
     profiler,
+    ragged,
     random,
     saved_model,
+    sparse,
     strings,
     summary,
     test,
     testing,
     tpu,
     train,
+    version,
 )
 from refdist._core.backends.choosing import use, using
+from refdist._core.base.api_version import newaxis
 from refdist._core.base.dtypes import (
+    DType,
+    as_dtype,
     bfloat16,
     bool,
+    complex64,
+    complex128,
+    double,
     float16,
     float32,
     float64,
+    half,
     int8,
     int16,
     int32,
     int64,
     string,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
@@ -149,6 +163,7 @@ from refdist._core.ops.program_scopes import (
     print,
     timestamp,
 )
+from refdist._core.ops.ragged_tensor import RaggedTensor
 from refdist._core.ops.shape_functions import (
     add_n,
     argmax,
@@ -159,7 +174,6 @@ from refdist._core.ops.shape_functions import (
     fill,
     gather,
     linspace,
-    newaxis,
     one_hot,
     ones_like,
     pad,
@@ -173,6 +187,7 @@ from refdist._core.ops.shape_functions import (
     where,
     zeros_like,
 )
+from refdist._core.ops.sparse_tensor import SparseTensor
 from refdist._core.ops.string_functions import as_string
 from refdist._core.ops.tensor_array import TensorArray
 from refdist._core.ops.tensor_functions import (
@@ -217,28 +232,31 @@ __version__ = "0.1.0"
 
 # fmt: off
 __all__ = [
-    "Assert", "GradientTape", "Graph", "IndexedSlices", "Module", "Tensor", "TensorArray", "TensorShape", "TensorSpec",
-    "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSynchronization", "VariableTree", "abs",
-    "acos", "acosh", "add", "add_n", "argmax", "argmin", "argsort", "as_string", "asin", "asinh", "assert_equal",
-    "assert_greater", "assert_less", "assert_rank", "atan", "atan2", "atanh", "autograph", "bfloat16", "bitwise",
-    "bool", "boolean_mask", "broadcast_to", "case", "cast", "clip_by_global_norm", "clip_by_norm", "clip_by_value",
-    "cluster", "compat", "concat", "cond", "config", "constant", "constant_initializer", "control_dependencies",
-    "convert_to_tensor", "cos", "cosh", "cumsum", "custom_gradient", "data", "debugging", "device", "device_name",
-    "distribute", "divide", "einsum", "ensure_shape", "equal", "errors", "executing_eagerly", "exp", "expand_dims",
-    "eye", "fill", "float16", "float32", "float64", "floor", "foldl", "foldr", "function", "gather", "gather_nd",
-    "get_current_name_scope", "get_logger", "gradients", "greater", "greater_equal", "group", "histogram_fixed_width",
-    "identity", "image", "init_scope", "int8", "int16", "int32", "int64", "io", "is_tensor", "less", "less_equal",
-    "linalg", "linspace", "logical_and", "logical_not", "logical_or", "logical_pieces", "lookup", "map_fn", "math",
-    "matmul", "maximum", "meshgrid", "minimum", "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "no_op",
-    "norm", "not_equal", "numpy_function", "one_hot", "ones", "ones_initializer", "ones_like", "pad", "pow", "print",
-    "profiler", "py_function", "random", "random_normal_initializer", "random_uniform_initializer", "range", "rank",
+    "Assert", "DType", "GradientTape", "Graph", "IndexedSlices", "Module", "RaggedTensor", "SparseTensor", "Tensor",
+    "TensorArray", "TensorShape", "TensorSpec", "UnconnectedGradients", "Variable", "VariableAggregation",
+    "VariableSynchronization", "VariableTree", "abs", "acos", "acosh", "add", "add_n", "argmax", "argmin",
+    "argsort", "as_dtype", "as_string", "asin", "asinh", "assert_equal", "assert_greater", "assert_less",
+    "assert_rank", "atan", "atan2", "atanh", "autograph", "bfloat16", "bitwise", "bool", "boolean_mask",
+    "broadcast_to", "case", "cast", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "cluster", "compat",
+    "complex64", "complex128", "concat", "cond", "config", "constant", "constant_initializer",
+    "control_dependencies", "convert_to_tensor", "cos", "cosh", "cumsum", "custom_gradient", "data", "debugging",
+    "device", "device_name", "distribute", "divide", "double", "dtypes", "einsum", "ensure_shape", "equal",
+    "errors", "executing_eagerly", "exp", "expand_dims", "eye", "fill", "float16", "float32", "float64", "floor",
+    "foldl", "foldr", "function", "gather", "gather_nd", "get_current_name_scope", "get_logger", "gradients",
+    "greater", "greater_equal", "group", "half", "histogram_fixed_width", "identity", "image", "init_scope", "int8",
+    "int16", "int32", "int64", "io", "is_tensor", "less", "less_equal", "linalg", "linspace", "logical_and",
+    "logical_not", "logical_or", "logical_pieces", "lookup", "map_fn", "math", "matmul", "maximum", "meshgrid",
+    "minimum", "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "no_op", "norm", "not_equal",
+    "numpy_function", "one_hot", "ones", "ones_initializer", "ones_like", "pad", "pow", "print", "profiler",
+    "py_function", "ragged", "random", "random_normal_initializer", "random_uniform_initializer", "range", "rank",
     "recompute_grad", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_sum", "repeat", "reshape", "reverse", "roll", "round", "saved_model", "scan", "scatter_nd",
-    "searchsorted", "sequence_mask", "shape", "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort", "split",
-    "sqrt", "square", "squeeze", "stack", "stop_gradient", "strided_slice", "string", "strings", "subtract", "summary",
-    "switch_case", "tan", "tanh", "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
-    "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot", "test", "testing", "tile", "timestamp", "tpu",
-    "train", "transpose", "truncatediv", "truncatemod", "uint8", "unique", "unstack", "use", "using",
-    "variable_creator_scope", "vectorized_map", "where", "while_loop", "zeros", "zeros_initializer", "zeros_like",
+    "reduce_prod", "reduce_sum", "repeat", "reshape", "reverse", "roll", "round", "saved_model", "scan",
+    "scatter_nd", "searchsorted", "sequence_mask", "shape", "sigmoid", "sign", "sin", "sinh", "size", "slice",
+    "sort", "sparse", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "strided_slice", "string",
+    "strings", "subtract", "summary", "switch_case", "tan", "tanh", "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update",
+    "tensordot", "test", "testing", "tile", "timestamp", "tpu", "train", "transpose", "truncatediv", "truncatemod",
+    "uint8", "uint16", "uint32", "uint64", "unique", "unstack", "use", "using", "variable_creator_scope",
+    "vectorized_map", "version", "where", "while_loop", "zeros", "zeros_initializer", "zeros_like",
 ]
 # fmt: on

@@ -20,6 +20,9 @@ from refdist._core.base.errors import (
     UnimplementedError,
     UnknownError,
 )
+from refdist._core.ops.missing_names import lacking as _lacking
+
+__getattr__ = _lacking("errors")
 
 __all__ = [
     "AbortedError",

@@ -1,5 +1,17 @@
 """`tf.image`: what pipelines do with images."""
 
+from refdist._core.files.images import (
+    decode_and_crop_jpeg,
+    decode_bmp,
+    decode_gif,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    encode_jpeg,
+    encode_png,
+    extract_jpeg_shape,
+    is_jpeg,
+)
 from refdist._core.ops.image_functions import (
     adjust_brightness,
     adjust_contrast,
@@ -33,9 +45,19 @@ __all__ = [
     "central_crop",
     "convert_image_dtype",
     "crop_to_bounding_box",
+    "decode_and_crop_jpeg",
+    "decode_bmp",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
     "flip_left_right",
     "flip_up_down",
     "grayscale_to_rgb",
+    "is_jpeg",
     "pad_to_bounding_box",
     "per_image_standardization",
     "random_brightness",

@@ -1,5 +1,6 @@
 """`tf.strings`: operations on byte strings."""
 
+from refdist._core.ops.byte_strings import to_hash_bucket_fast
 from refdist._core.ops.missing_names import lacking as _lacking
 from refdist._core.ops.string_functions import (
     as_string,
@@ -27,6 +28,7 @@ __all__ = [
     "regex_replace",
     "strip",
     "substr",
+    "to_hash_bucket_fast",
     "to_number",
     "upper",
 ]

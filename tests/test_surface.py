@@ -18,31 +18,36 @@ from refdist._core.ops.missing_names import REMEDIES
 # All of these are names of TensorFlow 2.21, or of the pages.
 DOCUMENTED = {
     "": """
-        Assert GradientTape Graph IndexedSlices Module Tensor TensorArray TensorShape TensorSpec
-        UnconnectedGradients Variable VariableAggregation VariableSynchronization abs acos acosh add add_n argmax
-        argmin argsort as_string asin asinh assert_equal assert_greater assert_less assert_rank atan atan2 atanh
-        autograph bfloat16 bitwise bool boolean_mask broadcast_to case cast clip_by_global_norm clip_by_norm
-        clip_by_value compat concat cond config constant constant_initializer control_dependencies convert_to_tensor
-        cos cosh cumsum custom_gradient data debugging device distribute divide einsum ensure_shape equal errors
-        estimator executing_eagerly exp expand_dims eye fill float16 float32 float64 floor foldl foldr function
-        gather gather_nd get_current_name_scope get_logger gradients greater greater_equal group
-        histogram_fixed_width identity image init_scope int16 int32 int64 int8 io is_tensor keras less less_equal
-        linalg linspace logical_and logical_not logical_or lookup map_fn math matmul maximum meshgrid minimum
-        multiply name_scope negative nest newaxis nn no_op norm not_equal numpy_function one_hot ones ones_initializer
-        ones_like pad pow print profiler py_function random random_normal_initializer random_uniform_initializer
-        range rank recompute_grad reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min
-        reduce_prod reduce_sum repeat reshape reverse roll round saved_model scan scatter_nd searchsorted
-        sequence_mask shape sigmoid sign sin sinh size slice sort split sqrt square squeeze stack stop_gradient
-        strided_slice string strings subtract summary switch_case tan tanh tensor_scatter_nd_add
-        tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update tensordot test
-        tile timestamp tpu train transpose truncatediv truncatemod uint8 unique unstack variable_creator_scope
-        vectorized_map where while_loop zeros zeros_initializer zeros_like
+        Assert DType GradientTape Graph IndexedSlices Module RaggedTensor SparseTensor Tensor TensorArray
+        TensorShape TensorSpec UnconnectedGradients Variable VariableAggregation VariableSynchronization abs acos
+        acosh add add_n argmax argmin argsort as_dtype as_string asin asinh assert_equal assert_greater assert_less
+        assert_rank atan atan2 atanh autograph bfloat16 bitwise bool boolean_mask broadcast_to case cast
+        clip_by_global_norm clip_by_norm clip_by_value compat complex128 complex64 concat cond config constant
+        constant_initializer control_dependencies convert_to_tensor cos cosh cumsum custom_gradient data debugging
+        device distribute divide double dtypes einsum ensure_shape equal errors estimator executing_eagerly exp
+        expand_dims eye fill float16 float32 float64 floor foldl foldr function gather gather_nd
+        get_current_name_scope get_logger gradients greater greater_equal group half histogram_fixed_width identity
+        image init_scope int16 int32 int64 int8 io is_tensor keras less less_equal linalg linspace logical_and
+        logical_not logical_or lookup map_fn math matmul maximum meshgrid minimum multiply name_scope negative nest
+        newaxis nn no_op norm not_equal numpy_function one_hot ones ones_initializer ones_like pad pow print
+        profiler py_function ragged random random_normal_initializer random_uniform_initializer range rank
+        recompute_grad reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
+        reduce_sum repeat reshape reverse roll round saved_model scan scatter_nd searchsorted sequence_mask shape
+        sigmoid sign sin sinh size slice sort sparse split sqrt square squeeze stack stop_gradient strided_slice
+        string strings subtract summary switch_case tan tanh tensor_scatter_nd_add tensor_scatter_nd_max
+        tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update tensordot test tile timestamp tpu train
+        transpose truncatediv truncatemod uint16 uint32 uint64 uint8 unique unstack variable_creator_scope
+        vectorized_map version where while_loop zeros zeros_initializer zeros_like
+    """,
+    "autograph": """
+        experimental
+    """,
+    "autograph.experimental": """
+        Feature do_not_convert set_loop_options
     """,
     "bitwise": """
         bitwise_and bitwise_or bitwise_xor
     """,
-    "autograph": "experimental",
-    "autograph.experimental": "Feature do_not_convert set_loop_options",
     "compat": """
         as_bytes as_str as_text path_to_str v1
     """,
@@ -52,6 +57,15 @@ DOCUMENTED = {
         enable_v2_behavior enable_v2_tensorshape executing_eagerly_outside_functions fixed_size_partitioner
         get_variable global_variables_initializer local_variables_initializer logging name_scope placeholder py_func
         set_random_seed tables_initializer train
+    """,
+    "compat.v1.distribute": """
+        CrossDeviceOps HierarchicalCopyAllReduce InputContext InputIterator InputReplicationMode MirroredStrategy
+        NcclAllReduce OneDeviceStrategy ReduceOp ReductionToOneDevice ReplicaContext RunOptions Strategy
+        StrategyExtended experimental experimental_set_strategy get_replica_context get_strategy has_strategy
+        in_cross_replica_context
+    """,
+    "compat.v1.distribute.experimental": """
+        CentralStorageStrategy MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy
     """,
     "compat.v1.logging": """
         DEBUG ERROR FATAL INFO WARN debug error fatal flush get_verbosity info log log_every_n log_first_n log_if
@@ -63,19 +77,11 @@ DOCUMENTED = {
         RMSPropOptimizer SequenceExample cosine_decay exponential_decay get_global_step get_or_create_global_step
         inverse_time_decay natural_exp_decay piecewise_constant piecewise_constant_decay polynomial_decay
     """,
-    "compat.v1.distribute": """
-        CrossDeviceOps HierarchicalCopyAllReduce InputContext InputIterator InputReplicationMode MirroredStrategy
-        NcclAllReduce OneDeviceStrategy ReduceOp ReductionToOneDevice ReplicaContext RunOptions Strategy
-        StrategyExtended experimental experimental_set_strategy get_replica_context get_strategy has_strategy
-        in_cross_replica_context
-    """,
-    "compat.v1.distribute.experimental": """
-        CentralStorageStrategy MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy
-    """,
     "config": """
         LogicalDevice LogicalDeviceConfiguration PhysicalDevice experimental experimental_connect_to_cluster
-        functions_run_eagerly get_logical_device_configuration get_soft_device_placement get_visible_devices
-        list_logical_devices list_physical_devices optimizer run_functions_eagerly set_logical_device_configuration
+        experimental_functions_run_eagerly experimental_run_functions_eagerly functions_run_eagerly
+        get_logical_device_configuration get_soft_device_placement get_visible_devices list_logical_devices
+        list_physical_devices optimizer run_functions_eagerly set_logical_device_configuration
         set_soft_device_placement set_visible_devices threading
     """,
     "config.experimental": """
@@ -85,7 +91,9 @@ DOCUMENTED = {
         set_device_policy set_memory_growth set_synchronous_execution set_virtual_device_configuration
         set_visible_devices tensor_float_32_execution_enabled
     """,
-    "config.optimizer": "get_experimental_options get_jit set_experimental_options set_jit",
+    "config.optimizer": """
+        get_experimental_options get_jit set_experimental_options set_jit
+    """,
     "config.threading": """
         get_inter_op_parallelism_threads get_intra_op_parallelism_threads set_inter_op_parallelism_threads
         set_intra_op_parallelism_threads
@@ -133,16 +141,24 @@ DOCUMENTED = {
     "distribute.experimental.partitioners": """
         FixedShardsPartitioner MaxSizePartitioner MinSizePartitioner Partitioner
     """,
+    "dtypes": """
+        DType as_dtype bfloat16 bool cast complex128 complex64 double float16 float32 float64 half int16 int32 int64
+        int8 string uint16 uint32 uint64 uint8
+    """,
     "errors": """
         AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError FailedPreconditionError
         InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError PermissionDeniedError
         ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError UnknownError
     """,
+    "estimator": """
+        RunConfig
+    """,
     "image": """
-        adjust_brightness adjust_contrast central_crop convert_image_dtype crop_to_bounding_box flip_left_right
-        flip_up_down grayscale_to_rgb pad_to_bounding_box per_image_standardization random_brightness
-        random_contrast random_crop random_flip_left_right random_flip_up_down resize resize_with_crop_or_pad
-        rgb_to_grayscale rot90 stateless_random_flip_left_right transpose
+        adjust_brightness adjust_contrast central_crop convert_image_dtype crop_to_bounding_box decode_and_crop_jpeg
+        decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png extract_jpeg_shape
+        flip_left_right flip_up_down grayscale_to_rgb is_jpeg pad_to_bounding_box per_image_standardization
+        random_brightness random_contrast random_crop random_flip_left_right random_flip_up_down resize
+        resize_with_crop_or_pad rgb_to_grayscale rot90 stateless_random_flip_left_right transpose
     """,
     "io": """
         FixedLenFeature FixedLenSequenceFeature TFRecordOptions TFRecordWriter VarLenFeature decode_and_crop_jpeg
@@ -154,14 +170,16 @@ DOCUMENTED = {
         GFile copy exists get_registered_schemes glob isdir join listdir makedirs mkdir remove rename rmtree stat
         walk
     """,
+    "linalg": """
+        band_part cholesky cross det diag diag_part eigh einsum eye global_norm inv l2_normalize matmul
+        matrix_transpose matvec norm normalize qr set_diag solve svd tensordot trace
+    """,
     "lookup": """
         KeyValueTensorInitializer StaticHashTable StaticVocabularyTable TextFileIndex TextFileInitializer
         experimental
     """,
-    "lookup.experimental": "DenseHashTable MutableHashTable",
-    "linalg": """
-        band_part cholesky cross det diag diag_part eigh einsum eye global_norm inv l2_normalize matmul
-        matrix_transpose matvec norm normalize qr set_diag solve svd tensordot trace
+    "lookup.experimental": """
+        DenseHashTable MutableHashTable
     """,
     "math": """
         abs acos acosh add add_n argmax argmin asin asinh atan atan2 atanh bincount ceil confusion_matrix cos cosh
@@ -186,8 +204,15 @@ DOCUMENTED = {
         softmax_cross_entropy_with_logits softplus softsign space_to_depth sparse_softmax_cross_entropy_with_logits
         swish tanh top_k weighted_cross_entropy_with_logits zero_fraction
     """,
-    "profiler": "experimental",
-    "profiler.experimental": "Profile Trace start stop",
+    "profiler": """
+        experimental
+    """,
+    "profiler.experimental": """
+        Profile Trace start stop
+    """,
+    "ragged": """
+        constant map_flat_values
+    """,
     "random": """
         Algorithm Generator categorical create_rng_state experimental fold_in get_global_generator normal
         set_global_generator set_seed shuffle split stateless_categorical stateless_normal
@@ -200,6 +225,13 @@ DOCUMENTED = {
     "saved_model": """
         DEFAULT_SERVING_SIGNATURE_DEF_KEY LoadOptions SaveOptions contains_saved_model load save
     """,
+    "sparse": """
+        SparseTensor from_dense reorder sparse_dense_matmul to_dense
+    """,
+    "strings": """
+        as_string join length lower reduce_join regex_full_match regex_replace strip substr to_hash_bucket_fast
+        to_number upper
+    """,
     "summary": """
         SummaryWriter create_file_writer create_noop_writer experimental flush graph histogram image record_if
         scalar should_record_summaries text trace_export trace_off trace_on write
@@ -207,9 +239,9 @@ DOCUMENTED = {
     "summary.experimental": """
         get_step set_step summary_scope
     """,
-    "test": "gpu_device_name is_gpu_available",
-    "strings": """
-        as_string join length lower reduce_join regex_full_match regex_replace strip substr to_number upper
+    "test": """
+        gpu_device_name is_built_with_cuda is_built_with_gpu_support is_built_with_rocm is_built_with_xla
+        is_gpu_available
     """,
     "tpu": """
         experimental
@@ -223,7 +255,9 @@ DOCUMENTED = {
         SequenceExample ServerDef checkpoints_iterator get_checkpoint_state latest_checkpoint list_variables
         load_checkpoint load_variable
     """,
-    "estimator": "RunConfig",
+    "version": """
+        VERSION
+    """,
 }
 OURS = {
     "": "VariableTree cluster conformance device_name logical_pieces simulator testing use using",
@@ -281,6 +315,9 @@ def test_an_unknown_name_is_told():
         ("math", "bessel_i0", "use what jax.numpy or numpy has"),
         ("nn", "ctc_loss", "optax.ctc_loss"),
         ("nn", "isotonic_regression", "use what jax.nn has"),
+        ("io", "decode_webp", "use Pillow"),
+        ("data.experimental", "CsvDataset", "tf.io.decode_csv()"),
+        ("compat.v1", "flags", "argparse"),
     ],
 )
 def test_a_documented_name_that_is_missing_says_what_to_use_instead(path, name, remedy):

@@ -17,6 +17,8 @@ from refdist._core.ops.machine_switches import (
 )
 from refdist._core.ops.missing_names import lacking as _lacking
 from refdist._core.staging.function import functions_run_eagerly, run_functions_eagerly
+from refdist._core.staging.function import functions_run_eagerly as experimental_functions_run_eagerly
+from refdist._core.staging.function import run_functions_eagerly as experimental_run_functions_eagerly
 from refdist.config import experimental, optimizer, threading
 
 __getattr__ = _lacking("config")
@@ -27,6 +29,8 @@ __all__ = [
     "PhysicalDevice",
     "experimental",
     "experimental_connect_to_cluster",
+    "experimental_functions_run_eagerly",
+    "experimental_run_functions_eagerly",
     "functions_run_eagerly",
     "get_logical_device_configuration",
     "get_soft_device_placement",

@@ -10,6 +10,7 @@ from refdist._core.base.options import InputContext, InputOptions, RunOptions, V
 from refdist._core.coordination.server import Server
 from refdist._core.input.distributed_dataset import DistributedDataset, DistributedIterator
 from refdist._core.input.input_iterator import InputIterator
+from refdist._core.ops.missing_names import lacking as _lacking
 from refdist._core.replicas.context import (
     ReplicaContext,
     get_replica_context,
@@ -32,6 +33,8 @@ from refdist._core.strategies.strategy import Strategy, experimental_set_strateg
 from refdist._core.strategies.tpu_strategy import TPUStrategy
 from refdist._core.strategies.verbs import StrategyExtended
 from refdist.distribute import cluster_resolver, coordinator, experimental
+
+__getattr__ = _lacking("distribute")
 
 __all__ = [
     "CrossDeviceOps",

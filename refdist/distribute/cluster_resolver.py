@@ -7,5 +7,8 @@ from refdist._core.clusters.resolvers import (
     UnionResolver,
 )
 from refdist._core.clusters.tpu_system import TPUClusterResolver
+from refdist._core.ops.missing_names import lacking as _lacking
+
+__getattr__ = _lacking("distribute.cluster_resolver")
 
 __all__ = ["ClusterResolver", "SimpleClusterResolver", "TFConfigClusterResolver", "TPUClusterResolver", "UnionResolver"]

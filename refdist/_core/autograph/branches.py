@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from refdist._core.autograph.parts import own_draft, part_of, seen_by_tapes
-from refdist._core.autograph.state import Held, NotReturned, held, is_missing, same_python, spec_text
+from refdist._core.autograph.state import Held, NotReturned, has_grown, held, is_missing, same_python
 from refdist._core.base.call_sites import call_site, where
 from refdist._core.compilers import control_flow
 from refdist._core.devices.tensor import dtype_name
+from refdist._core.seam.draft import NeedsPython
 
 Branch = Callable[[], Sequence[Any]]
 """Runs a branch, and returns what each of some variables of Python holds after it."""
@@ -130,7 +131,10 @@ def _outcome(name: str, first: Held, second: Held) -> _Outcome:
 
 
 def _require_alike(name: str, first: Held, second: Held) -> None:
-    """Raise unless a program can choose between what a variable holds after two branches."""
+    """Raise unless a program can choose between what a variable holds after two branches.
+
+    Where TensorFlow can, and a compiled program cannot, the function runs in Python.
+    """
     for mine, branch, other in ((first, "main", "else"), (second, "else", "main")):
         if is_missing(mine.value):
             if isinstance(mine.value, NotReturned):
@@ -147,6 +151,9 @@ def _require_alike(name: str, first: Held, second: Held) -> None:
                 f"'{name}' is None at the end of the {branch} branch of an `if` over a tensor at {place()}, and a tensor at the "
                 f"end of the {other} branch; expected a tensor in both. Give it a value in the {branch} branch."
             )
+    texts = isinstance(first.value, (str, bytes)) and isinstance(second.value, (str, bytes))
+    if texts or has_grown(first, second):
+        raise NeedsPython
     if first.kind != second.kind or not (first.carried and second.carried):
         raise TypeError(
             f"'{name}' is {first} in the main branch of an `if` over a tensor at {place()}, and {second} in the else branch; "
@@ -159,10 +166,7 @@ def _require_alike(name: str, first: Held, second: Held) -> None:
                 f"{dtype_name(b.dtype)} in the else branch; expected the same. Convert one of them with tf.cast()."
             )
         if tuple(a.shape) != tuple(b.shape):
-            raise ValueError(
-                f"'{name}' is {spec_text(a)} in the main branch of an `if` over a tensor at {place()}, and {spec_text(b)} in the "
-                f"else branch; expected one shape, because a compiled program knows all shapes. Pad one of them."
-            )
+            raise NeedsPython  # a compiled program knows all shapes; Python does not have to
 
 
 def place() -> str:

@@ -8,10 +8,20 @@ import numpy as np
 
 from refdist._core.autograph.branches import place
 from refdist._core.autograph.parts import own_draft, part_of, seen_by_tapes
-from refdist._core.autograph.state import Held, NotReturned, Undefined, as_tensor, held, is_missing, same_python
+from refdist._core.autograph.state import (
+    Held,
+    NotReturned,
+    Undefined,
+    as_tensor,
+    has_grown,
+    held,
+    is_missing,
+    same_python,
+)
 from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.compilers import control_flow
 from refdist._core.devices.tensor import dtype_name
+from refdist._core.seam.draft import NeedsPython
 from refdist._core.variables.variable import Variable
 
 _TURN = np.zeros((), np.int32)
@@ -112,9 +122,12 @@ class Loop:
         return seen
 
     def _tested(self, now: Sequence[Any]) -> Any:
-        with self._inside(now):
-            condition = self._test() if self._test is not None else True
-        return require_condition(condition, "loop")
+        with self._inside(now) as values:
+            before = dict(values)
+            condition = require_condition(True if self._test is None else self._test(), "loop")
+            if any(before.get(key) is not value for key, value in values.items()):
+                raise NeedsPython  # a condition that writes a variable, or requires something
+        return condition
 
     def _turned(self, body: Callable[[Any], Any], now: Sequence[Any], test: Any, collecting: bool) -> list[Any]:
         rows = len(self._turns.rows)
@@ -231,6 +244,8 @@ def _with_tensors(one: Held) -> Held:
 
 def _require_unchanged(name: str, entry: Held, after: Held) -> None:
     """Raise unless what a variable holds after a turn can take the place of what it held before."""
+    if has_grown(entry, after):
+        raise NeedsPython
     if is_missing(entry.value) or _is_new(entry, after):
         if not is_missing(after.value) and not after.carried:
             raise TypeError(

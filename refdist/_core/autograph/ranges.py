@@ -1,4 +1,4 @@
-"""Ranges whose length a tensor says: they can be looped over, and nothing else."""
+"""Ranges whose length a tensor says: loops go over them; all other uses make the function run in Python."""
 
 from typing import Any, Never
 
@@ -7,6 +7,7 @@ from refdist._core.autograph.state import as_tensor
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.operators import add_operators
 from refdist._core.compilers.control_flow import number_of_steps
+from refdist._core.seam.draft import NeedsPython
 
 
 class UnknownLength(ValueError):
@@ -32,25 +33,21 @@ class SymbolicRange:
         )
 
     def __iter__(self) -> Never:
-        raise self._unknown("was gone through")
-
-    def __len__(self) -> Never:
-        raise self._unknown("was asked for its length")
+        raise UnknownLength(
+            "A range with a length that is not known before the program runs was gone through; expected `for i in tf.range(n):` in "
+            "a function that is converted. Write such a loop, or use a known number."
+        )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Never:
-        raise self._unknown("was to become a tensor")
+        raise NeedsPython  # a compiled program knows all shapes; Python does not have to
+
+    def __len__(self) -> Never:
+        raise NeedsPython
 
     def __getattr__(self, name: str) -> Never:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise self._unknown(f"was asked for {name}")
-
-    @staticmethod
-    def _unknown(what: str) -> UnknownLength:
-        return UnknownLength(
-            f"A range with a length that is not known before the program runs {what}; expected `for i in tf.range(n):`, because "
-            f"a compiled program knows all shapes. Loop over it, or make a longer range and a mask."
-        )
+        raise NeedsPython
 
 
 def _computed(range_: SymbolicRange) -> Never:

@@ -147,6 +147,11 @@ def spec_text(tensor: Any) -> str:
     return f"{dtype_name(tensor.dtype)} of shape {tuple(tensor.shape)}"
 
 
+def has_grown(first: Held, second: Held) -> bool:
+    """Say whether a TensorArray has another size in another place."""
+    return all(hasattr(one.value, "with_parts") for one in (first, second)) and first.kind != second.kind
+
+
 def same_python(first: Held, second: Held) -> bool:
     """Say whether two variables hold the same, as far as Python can tell without a tensor's value."""
     if first.value is second.value or (is_missing(first.value) and is_missing(second.value)):

@@ -42,6 +42,13 @@ def asks_for_a_value(error: BaseException) -> bool:
     return bool(_kinds(error) & _VALUE_ERRORS)
 
 
+def goes_back_through_a_loop(error: BaseException) -> bool:
+    """Say whether an error comes from a gradient of a loop of which no program knows how often it turns."""
+    return isinstance(error, ValueError) and "Reverse-mode differentiation does not work for lax.while_loop" in str(
+        error
+    )
+
+
 def outlived_its_trace(error: BaseException) -> bool:
     """Say whether an error comes from something that stood for a value in a trace that has ended."""
     return "UnexpectedTracerError" in _kinds(error)
@@ -61,6 +68,8 @@ def show_hidden_frames(error: BaseException) -> None:
 # The module of JAX, or None while it has not been loaded: then no trace is open, and there is nothing to refuse. Written in C,
 # because every step of an eager replica asks.
 loaded: Callable[[], ModuleType | None] = functools.partial(sys.modules.get, "jax")
+# The same for flax.nnx, without which there are no objects of it.
+flax_loaded: Callable[[], Any] = functools.partial(sys.modules.get, "flax.nnx")
 
 
 def tracing() -> bool:

@@ -1,6 +1,7 @@
 """Branches and loops of a program, made from pieces that were written by themselves."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import eval_jaxpr as evaluated
-from jax.extend.core import Literal
 
 from refdist._core.compilers.jax_traces import unseen_trace
+from refdist._core.seam.draft import NeedsPython
 
 State = Sequence[Any]
 
@@ -37,16 +38,23 @@ class Piece:
 
     def reads(self, place: int) -> bool:
         """Say whether an input matters."""
-        var, jaxpr = self.program.jaxpr.invars[place], self.program.jaxpr
-        atoms = [atom for eqn in jaxpr.eqns for atom in eqn.invars] + list(jaxpr.outvars)
-        return any(not isinstance(atom, Literal) and atom is var for atom in atoms)
+        return place in self._read
+
+    @functools.cached_property
+    def _read(self) -> frozenset[int]:
+        jaxpr = self.program.jaxpr
+        atoms = {id(atom) for eqn in jaxpr.eqns for atom in eqn.invars} | {id(atom) for atom in jaxpr.outvars}
+        return frozenset(place for place, var in enumerate(jaxpr.invars) if id(var) in atoms)
 
 
 def written(body: Callable[..., Sequence[Any]], inputs: State) -> Piece:
     """Call a body once, with what stands for inputs like these, and keep what it does."""
     avals = [jax.ShapeDtypeStruct(jnp.shape(one), one.dtype) for one in inputs]
     with unseen_trace():  # so that no cache of JAX answers with what was written elsewhere
-        return Piece(jax.make_jaxpr(lambda *given: [strong(out) for out in body(*given)])(*avals))
+        program = jax.make_jaxpr(lambda *given: [strong(out) for out in body(*given)])(*avals)
+    if any(eqn.primitive.name == "further_input" for eqn in program.jaxpr.eqns):
+        raise NeedsPython  # it takes an element of a dataset, of which each turn needs its own
+    return Piece(program)
 
 
 def strong(value: Any) -> jax.Array:

@@ -7,8 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax import export
 from jax.errors import ConcretizationTypeError
+
+from refdist._core.compilers.meshes import AXIS
 
 _PLATFORMS = ("cpu", "cuda", "tpu")
 
@@ -55,6 +58,25 @@ def exported(program: Callable[..., Any], specs: Sequence[tuple[Any, Any]], *, w
             return bytes(made.serialize(vjp_order=1))
         except Exception:  # what has no derivative goes without it
             return bytes(made.serialize())
+
+
+def of_all_replicas(
+    one: Callable[..., Any], count: int, in_the_first: Sequence[bool], out_axes: list[int | None]
+) -> Callable[..., Any]:
+    """What all replicas compute with the same inputs, as one program, given the program of each of them.
+
+    Args:
+        in_the_first: for each input, whether only the first replica has it, and the others have zeros: the share of a sum.
+        out_axes: for each output, None if it is one for all replicas, and 0 if those of all are wanted.
+    """
+
+    def run(*values: Any) -> Any:
+        pairs = list(zip(values, in_the_first, strict=True))
+        given = [jnp.zeros((count, *x.shape), x.dtype).at[0].set(x) if first else x for x, first in pairs]
+        axes = tuple(0 if first else None for first in in_the_first)
+        return jax.vmap(one, in_axes=axes, out_axes=out_axes, axis_name=AXIS, axis_size=count)(*given)
+
+    return one if count == 1 else run
 
 
 def imported(data: bytes, *, wide: bool) -> Callable[..., Sequence[Any]]:

@@ -2,7 +2,8 @@
 
 import abc
 import contextlib
-from collections.abc import Callable, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from refdist._core.compilers.jax_traces import checked_indices, trace_state, uns
 from refdist._core.compilers.means import averaged
 from refdist._core.compilers.merging import merged
 from refdist._core.compilers.meshes import AXIS
+from refdist._core.compilers.open_sizes import open_size, sized
 from refdist._core.compilers.printing import finished
 from refdist._core.compilers.varying import run_program, varying_outputs
 from refdist._core.devices.device import Device
@@ -123,6 +125,17 @@ class ReplicaCompiler(abc.ABC):
     def further_input(self, spec: Spec, number: int, *, own: bool) -> jax.Array:
         shape, dtype = spec
         return further_input(shape, _narrowed(dtype), own=own and self.count > 1, number=number)
+
+    def open_size(self, name: str) -> Any:
+        return open_size(name)
+
+    def sized_shape(self, shape: tuple[Any, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
+        return sized(shape, sizes)
+
+    def sized(self, program: WrittenProgram, sizes: Mapping[str, int]) -> WrittenProgram:
+        jaxpr = sized(program.jaxpr, sizes)
+        _, needless = varying_outputs(jaxpr.jaxpr, program.own_inputs)
+        return dataclasses.replace(program, jaxpr=jaxpr, needless_sums=frozenset(needless))
 
     def write_replica(self, body: Callable[[], Sequence[Any]]) -> ReplicaPart:
         with unseen_trace():  # so that no cache of JAX answers with the code that another replica has written

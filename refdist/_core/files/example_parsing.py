@@ -212,10 +212,14 @@ def _sparse(rows: Sequence[Array | None], key: str, feature: VarLenFeature, coun
 
 def sparse_tensor(indices: Array, values: Array, shape: tuple[int, ...]) -> Any:
     """Make a sparse tensor of arrays."""
-    raise NotImplementedError(
-        f"A VarLenFeature was to become a sparse tensor of shape {shape}; expected a dense feature, because refdist "
-        f"has no tf.SparseTensor. Use FixedLenSequenceFeature(shape, dtype, allow_missing=True)."
-    )
+    try:
+        kind = importlib.import_module("refdist._core.ops.sparse_tensor").SparseTensor
+    except ModuleNotFoundError as error:
+        raise NotImplementedError(
+            f"A VarLenFeature was to become a sparse tensor of shape {shape}; expected a dense feature, because refdist has no "
+            f"tf.SparseTensor. Use FixedLenSequenceFeature(shape, dtype, allow_missing=True)."
+        ) from error
+    return kind(_tensor(indices), _tensor(values), fresh(np.array(shape, np.int64)))
 
 
 def _listed(example: Any, key: str, feature: Any) -> Any:

@@ -93,9 +93,18 @@ class Loop:
     @property
     def dtypes(self) -> set[Any]:
         """The dtypes of the tensors in an element, as far as its spec is known."""
+        return {spec.dtype for spec in self._specs if isinstance(spec, TensorSpec)}
+
+    @property
+    def shapes(self) -> list[tuple[int | None, ...] | None]:
+        """The shapes of the tensors in an element, as far as its spec is known."""
+        return [spec.shape for spec in self._specs]
+
+    @functools.cached_property
+    def _specs(self) -> list[Any]:
+        """The spec of each leaf of an element, as one replica sees it; nothing where the spec is not known."""
         leaves = () if self.kind is None else self.kind[1]
-        specs = [one for leaf in leaves for one in (leaf.specs if isinstance(leaf, PerReplicaSpec) else (leaf,))]
-        return {spec.dtype for spec in specs if isinstance(spec, TensorSpec)}
+        return [leaf.specs[0] if isinstance(leaf, PerReplicaSpec) else leaf for leaf in leaves]
 
     @property
     def mark(self) -> Callable[[], State]:

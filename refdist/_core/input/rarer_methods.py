@@ -28,6 +28,19 @@ class RarerMethods:
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError
 
+    def __getattr__(self, name: str) -> Any:
+        text = f"{type(self).__name__!r} object has no attribute {name!r}"
+        remedy = f": refdist has no tf.data.Dataset.{name}; use {_LACKING[name]} instead." if name in _LACKING else ""
+        raise AttributeError(f"{text}{remedy}", name=name, obj=self)
+
+    @classmethod
+    def load(cls, path: str, *args: Any, **kwargs: Any) -> Any:
+        """Refuse to read what TensorFlow's save() wrote."""
+        raise NotImplementedError(
+            f"Dataset.load({path!r}) was called; expected a file of records. Write one with tf.io.TFRecordWriter, and read it with "
+            f"tf.data.TFRecordDataset."
+        )
+
     @classmethod
     def counter(cls, start: int = 0, step: int = 1, dtype: Any = np.int64, name: Any = None) -> Any:
         """Count without end."""
@@ -153,6 +166,16 @@ class RarerMethods:
                 f"batch()."
             )
         return found[0]
+
+
+_LACKING = {
+    "fingerprint": "a hash of what the dataset is made of",
+    "ragged_batch": "padded_batch(), and masks",
+    "rejection_resample": "sample_from_datasets(), with a filter() for each class",
+    "save": "tf.io.TFRecordWriter, and read it with tf.data.TFRecordDataset",
+    "snapshot": "cache(), or tf.io.TFRecordWriter",
+    "sparse_batch": "padded_batch(), and masks",
+}
 
 
 def _function(method: str, function: Any) -> Callable[..., Any]:

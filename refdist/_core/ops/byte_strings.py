@@ -6,8 +6,12 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base.convert import to_array
+from refdist._core.base.errors import InvalidArgumentError
+from refdist._core.base.fingerprint import fingerprint
 from refdist._core.base.jax_facts import is_jax
+from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import Tensor, make
+from refdist._core.replicas import context
 from refdist._core.seam.draft import leave_draft_for_data
 from refdist._core.variables.tensors import current_value
 
@@ -47,6 +51,21 @@ def text(value: Any, function: str) -> str:
 def string_tensor(value: Any) -> Tensor:
     """A tensor of byte strings."""
     return make(np.array(value, object), "CPU:0")
+
+
+def to_hash_bucket_fast(input: Any, num_buckets: int, name: Any = None) -> Any:
+    """Number strings by a fingerprint of each, from 0 up to a number of buckets.
+
+    >>> int(to_hash_bucket_fast("emerson", 1000000007))
+    80051842
+    """
+    if num_buckets < 1:
+        raise InvalidArgumentError(
+            f"to_hash_bucket_fast() got num_buckets={num_buckets}; expected at least 1. Give a larger number."
+        )
+    texts = byte_strings(input, "to_hash_bucket_fast()")
+    numbers = [fingerprint(one) % num_buckets for one in texts.flat]
+    return context.backend().put(np.array(numbers, np.int64).reshape(texts.shape), HERE.get().device)
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:

@@ -258,7 +258,9 @@ def _staged_steps(step: Callable[[Any, Any], tuple[Any, Any]], first: Any, tenso
         return nest.pack_sequence_as(tensors, rows) if nest.is_nested(tensors) else rows[0]
 
     variables = loops.Variables(lambda: (state[0],), put, ("the state",))
-    made = loops.Loop(variables, loops.Turns(count, nest.flatten(tensors), element), None).run(turn, collecting=True)
+    made = loops.Loop(variables, loops.Turns(count, nest.flatten(tensors), element=element), None).run(
+        turn, collecting=True
+    )
     return state[0], made
 
 

@@ -223,6 +223,26 @@ def gpu_device_name() -> str:
     return next((device.name for device in list_logical_devices("GPU")), "")
 
 
+def is_built_with_cuda() -> bool:
+    """Say that no code for GPUs is built in: JAX brings its own."""
+    return False
+
+
+def is_built_with_gpu_support() -> bool:
+    """Say that no code for GPUs is built in: JAX brings its own."""
+    return False
+
+
+def is_built_with_rocm() -> bool:
+    """Say that no code for GPUs is built in: JAX brings its own."""
+    return False
+
+
+def is_built_with_xla() -> bool:
+    """Say that functions are compiled by XLA."""
+    return True
+
+
 @functools.cache
 def _told(call: str, happens: str, instead: str) -> None:
     warnings.warn(

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Never
 
+from refdist._core.ops.words_for_modules import word_for
+
 REMEDIES = {
     "hessians": "jax.hessian",
     "optimizers": "tf.keras.optimizers, or optax",
@@ -11,13 +13,6 @@ REMEDIES = {
     "initializers": "tf.keras.initializers, or numpy arrays as initial values",
     "layers": "tf.keras.layers",
     "signal": "jax.scipy.signal or jax.numpy.fft",
-    "ragged": "padded_batch() of tf.data, and masks",
-    "RaggedTensor": "padded_batch() of tf.data, and masks",
-    "sparse": "tf.IndexedSlices, or jax.experimental.sparse",
-    "SparseTensor": "tf.IndexedSlices, or jax.experimental.sparse",
-    "dtypes": "tf.float32 and its like, which are dtypes of numpy",
-    "DType": "numpy.dtype",
-    "as_dtype": "numpy.dtype",
     "AUTOTUNE": "tf.data.AUTOTUNE",
     "Session": "tf.compat.v1.Session",
     "math.ndtr": "jax.scipy.special.ndtr",
@@ -38,14 +33,13 @@ def lacking(module: str) -> Callable[[str], Never]:
     AttributeError: module 'refdist.math' has no attribute 'ndtr': refdist has no tf.math.ndtr; use jax.scipy.special.ndtr instead.
     """
     home, documented = (f"refdist.{module}", f"tf.{module}") if module else ("refdist", "tf")
-    instead = "jax.nn" if module == "nn" else "jax.numpy or numpy"
 
     def missing(name: str) -> Never:
         text = f"module {home!r} has no attribute {name!r}"
         if name.startswith("__"):  # what Python itself looks for
             raise AttributeError(text, name=name)
         remedy = REMEDIES.get(f"{module}.{name}" if module else name)
-        remedy = f"{remedy} instead" if remedy is not None else f"what {instead} has under such a name"
+        remedy = f"{remedy} instead" if remedy is not None else word_for(module, name)
         raise AttributeError(f"{text}: refdist has no {documented}.{name}; use {remedy}.", name=name)
 
     return missing

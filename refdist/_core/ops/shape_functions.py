@@ -16,9 +16,6 @@ from refdist._core.ops.operation import operation
 from refdist._core.ops.operation_table import beside, maximum, minimum, pair, require
 from refdist._core.ops.tensor_functions import cast, constant, convert_to_tensor, fresh, sizes_of, together
 
-newaxis = None
-"""In an index, a new dimension of size 1: `x[:, tf.newaxis]`."""
-
 
 @operation
 def zeros_like(input: Any, dtype: Any = None, name: Any = None) -> Any:

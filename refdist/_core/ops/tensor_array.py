@@ -9,11 +9,12 @@ import numpy as np
 
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.errors import InvalidArgumentError, OutOfRangeError
-from refdist._core.base.jax_facts import is_tracer
+from refdist._core.base.jax_facts import is_jax, is_tracer
 from refdist._core.base.where import HERE
 from refdist._core.ops.shape_functions import gather
 from refdist._core.ops.tensor_functions import cast, concat, constant, convert_to_tensor, stack
 from refdist._core.replicas import context
+from refdist._core.seam.draft import NeedsPython
 from refdist._core.variables.tensors import current_value
 
 
@@ -53,10 +54,7 @@ class TensorArray:
         self.dtype, self.dynamic_size = numpy_dtype(dtype), bool(dynamic_size)
         number = current_value(0 if size is None else size)
         if is_tracer(number):
-            raise ValueError(
-                f"TensorArray() got the size {number}, which is not known before the program runs; expected a number, because a "
-                f"compiled program knows all shapes. Use x.shape[0] in place of tf.shape(x)[0]."
-            )
+            raise NeedsPython  # a compiled program knows all shapes; Python does not have to
         self._elements: list[Any] | None = [None] * int(number)  # None where a loop writes: then there is a buffer
         self._buffer: Any = None
         self._common = _Common()
@@ -103,6 +101,8 @@ class TensorArray:
         if made._elements is not None and not is_tracer(place):
             made._put(int(place), element)
             return made
+        if self.dynamic_size:
+            raise NeedsPython  # the size of a part of a program cannot grow
         flow = importlib.import_module("refdist._core.compilers.control_flow")
         if not is_tracer(place):
             self._require_inside(int(place))
@@ -205,6 +205,13 @@ class TensorArray:
     def _element(self, value: Any) -> Any:
         tensor = convert_to_tensor(current_value(value))
         if tensor.dtype != self.dtype:
+            if (
+                is_jax(tensor)
+                and (tensor.dtype.kind, tensor.dtype.itemsize) == (self.dtype.kind, self.dtype.itemsize // 2)
+                and self.dtype.itemsize == 8
+            ):
+                self.dtype = tensor.dtype  # JAX has cut 64 bits to 32
+                return tensor
             if hasattr(value, "dtype"):
                 raise InvalidArgumentError(
                     f"A TensorArray of {self.dtype} got an element of {tensor.dtype}; expected the same dtype. Use tf.cast()."

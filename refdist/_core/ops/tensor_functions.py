@@ -211,13 +211,21 @@ def stack(values: Sequence[Any], axis: int = 0, name: Any = None) -> Any:
 @operation
 def shape(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
     """Return the sizes of a tensor's dimensions, as a tensor."""
-    return fresh(np.array(convert_to_tensor(input).shape, numpy_dtype(out_type)))
+    tensor = convert_to_tensor(input)
+    if all(isinstance(one, int) for one in tensor.shape):
+        return fresh(np.array(tensor.shape, numpy_dtype(out_type)))
+    # While a program is written for any size, a size is known only to the program.
+    xp = tensor.__array_namespace__()
+    return xp.stack([xp.asarray(one, dtype=numpy_dtype(out_type)) for one in tensor.shape])
 
 
 @operation
 def size(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
     """Return how many elements a tensor has, as a tensor."""
-    return fresh(np.array(convert_to_tensor(input).size, numpy_dtype(out_type)))
+    tensor = convert_to_tensor(input)
+    if isinstance(tensor.size, int):
+        return fresh(np.array(tensor.size, numpy_dtype(out_type)))
+    return tensor.__array_namespace__().asarray(tensor.size, dtype=numpy_dtype(out_type))
 
 
 def py_func(func: Any, inp: Sequence[Any], Tout: Any, stateful: bool = True, name: Any = None) -> Any:  # noqa: N803

@@ -10,7 +10,7 @@ from refdist._core.base import nest
 from refdist._core.base.jax_facts import is_concrete
 from refdist._core.base.operators import add_operators
 from refdist._core.base.where import HERE
-from refdist._core.devices.tensor import dtype_name, numpy_text
+from refdist._core.devices.tensor import Tensor, dtype_name, numpy_text
 
 if TYPE_CHECKING:
     from refdist._core.devices.device import Device
@@ -20,6 +20,7 @@ Result = TypeVar("Result")
 
 WRITING = threading.RLock()  # held from reading a value to writing it, so that no other thread writes in between
 _PLAIN_VALUES = frozenset({bool, int, float, complex, str, bytes, type(None)})
+_TENSORS = {Tensor}
 
 
 Held: TypeAlias = "tuple[Any, Compiler | None, Any]"
@@ -240,7 +241,7 @@ def regroup(values: Sequence[Any], kind: type[DistributedValues] = PerReplica) -
     if len(values) == 1:
         return first
     kinds = set(map(type, values))  # types instead of values: there may be thousands of values, but only a few types
-    if len(kinds) == 1 and type(first) not in _PLAIN_VALUES and not nest.is_container(first):
+    if kinds == _TENSORS or (len(kinds) == 1 and type(first) not in _PLAIN_VALUES and not nest.is_container(first)):
         # The common case: one tensor from each replica. Tensors that merely look the same are not the same object.
         return first if values[1] is first and _same(list(values)) else kind(values)
 

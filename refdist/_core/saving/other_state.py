@@ -2,7 +2,6 @@
 
 import abc
 import json
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from refdist._core.base import nest
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
-from refdist._core.base.jax_facts import is_random_key, key_data, key_of
+from refdist._core.base.jax_facts import flax_loaded, is_random_key, key_data, key_of
 from refdist._core.base.pytree_nodes import is_flax_variable, is_mutable
 from refdist._core.input.position import Loop
 
@@ -123,7 +122,7 @@ def states_in(value: Any) -> Iterator[tuple[tuple[str, ...], OtherState]] | None
 def _of_flax(value: Any) -> Iterator[tuple[tuple[str, ...], OtherState]]:
     found = [((), value)]
     if not is_flax_variable(type(value)):
-        found = sys.modules["flax.nnx"].iter_graph(value)
+        found = flax_loaded().iter_graph(value)
     for place, one in found:
         if is_flax_variable(type(one)):
             for index, (inner, leaf) in enumerate(nest.named_leaves(one.get_value())):

@@ -130,12 +130,11 @@ class _Version:
     """One program of a function."""
 
     def __init__(self, data: bytes, note: dict[str, Any], variables: Mapping[str, Any]) -> None:
-        self._data, self._note = data, note
+        self._data, self._note, self._entropy = data, note, ProgramEntropy()
         self.arguments = _decoded(note["arguments"])
         self._names: list[str] = note["names"]
         self._reads = [variables[path] for path in note["reads"]]
         self._writes = [variables[path] for path in note["writes"]]
-        self._entropy = ProgramEntropy()
         self._result = _decoded(note["result"])
 
     @functools.cached_property
@@ -181,10 +180,10 @@ class _Version:
     def run(self, leaves: Sequence[Any]) -> Any:
         """Run the program, and carry out what it writes."""
         draft = HERE.get().draft
-        if draft is not None and draft.compiler.count > 1:
-            raise NeedsPython  # a program that was saved cannot become part of one for several replicas
+        if draft is not None and (draft.compiler.count > 1 or self._note["draws"]):
+            raise NeedsPython  # it cannot be a part of one for several replicas, and its numbers would be the same in each run
         values = [leaves[place] for place in self._note["takes"]] + [variable.read_value() for variable in self._reads]
-        values += [self._entropy()] * self._note["draws"]
+        values += [self._entropy()] if self._note["draws"] else []
         outputs = self._program(*map(_plain, values))
         first = self._note["first_written"]
         self._require(outputs[first + len(self._writes) :])
@@ -198,7 +197,7 @@ class _Version:
         draft = HERE.get().draft
         for flag, text in zip(flags, self._note["required"], strict=False):
             if draft is not None:
-                draft.require(flag, ValueError, text)
+                draft.require(flag.all(), ValueError, text)
             elif not np.all(np.asarray(flag)):
                 raise ValueError(f"{text} Nothing was written.")
 

@@ -1,7 +1,7 @@
 """What writes and runs programs over all replicas of a strategy, as a protocol."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -101,6 +101,18 @@ class Compiler(Protocol):
 
     def further_input(self, spec: Spec, number: int, *, own: bool) -> Tensor:
         """One more input of the program that is being written, asked for in the middle of it, and known by a number."""
+        ...
+
+    def open_size(self, name: str) -> Any:
+        """What stands for a size that is not known while a program is written."""
+        ...
+
+    def sized(self, program: WrittenProgram, sizes: Mapping[str, int]) -> WrittenProgram:
+        """A program for certain sizes, made from one that was written without knowing them."""
+        ...
+
+    def sized_shape(self, shape: tuple[Any, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """The same for the shape of a tensor in such a program."""
         ...
 
     def write_replica(self, body: Callable[[], Sequence[Tensor]]) -> ReplicaPart:

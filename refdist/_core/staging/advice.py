@@ -20,10 +20,6 @@ SHARED = (
     "tf.VariableTree and assign to that, or change the object outside of the function"
 )
 NOWHERE = "its tensors are not on a device before the program runs. Use tf.device_name(tensor), or ask outside of the function"
-UNBOUNDED = (
-    "A gradient was to go back through a loop that turns as often as a tensor says; expected a loop whose number of turns has a "
-    "bound that is known. Call tf.autograph.experimental.set_loop_options(maximum_iterations=...) at its beginning."
-)
 
 
 def explain(error: BaseException, fn: Callable[..., Any], unconverted: Sequence[str] = ()) -> None:
@@ -36,8 +32,6 @@ def explain(error: BaseException, fn: Callable[..., Any], unconverted: Sequence[
     if advice is LEAKED:
         error.add_note(f"The function {name} could not be traced: {advice}.")  # JAX says where it was made
         return
-    if "Reverse-mode differentiation does not work for lax.while_loop" in str(error):
-        error.add_note(UNBOUNDED)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if of_user(frame.filename)]
     if advice is not None and frames:
         last = frames[-1]

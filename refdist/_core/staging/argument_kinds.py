@@ -23,16 +23,27 @@ _ITERATORS = (DatasetIterator, DistributedIterator)
 class ArgumentKinds:
     """Which arguments are tensors, per-replica values or Python values, and a key made from all of them."""
 
-    __slots__ = ("has_tracers", "in_python", "key", "per_replica", "tensors", "text", "wide")
+    __slots__ = ("has_tracers", "in_python", "key", "per_replica", "tensors", "text", "variables", "wide")
 
     def __init__(self, leaves: Sequence[Any]) -> None:
         self.tensors: list[int] = []  # places of plain tensors
         self.per_replica: list[int] = []  # of values with a tensor for each replica
+        self.variables: list[int] = []
         self.text: list[int] = []  # of text, which a program can only pass on
         self.in_python = False  # whether only Python can handle them
         self.wide = False  # whether there are 64-bit numbers
         self.has_tracers = False  # whether they belong to a program that is being written elsewhere
         self.key = tuple([self._key(place, leaf) for place, leaf in enumerate(leaves)])
+
+    def without_shapes(self) -> tuple[Any, ...]:
+        """The key without the shapes of tensors."""
+        parts = list(self.key)
+        for place in self.tensors:
+            parts[place] = parts[place][1]
+        for place in self.per_replica:
+            _, count, (_, dtype) = parts[place]
+            parts[place] = count, dtype
+        return tuple(parts)
 
     def _key(self, place: int, leaf: Any) -> Any:
         if type(leaf) in _TENSORS:
@@ -42,6 +53,8 @@ class ArgumentKinds:
         if isinstance(leaf, PLAIN) and not isinstance(leaf, np.generic):
             return value_key(leaf)
         if isinstance(leaf, Variable):
+            self.variables.append(place)
+            self.wide = self.wide or is_wide(leaf.dtype)
             return ByIdentity(leaf)
         if isinstance(leaf, DistributedValues):
             return self._distributed(place, leaf)

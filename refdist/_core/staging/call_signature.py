@@ -25,7 +25,13 @@ def call_signature(around: Any, leaves: Sequence[Any]) -> Signature:
     """
     ids = [id(leaf) for leaf in leaves]
     parts = [_part(leaf, ids) for leaf in leaves]
-    return Signature((around, *[kind for kind, _ in parts]), tuple(shape for _, shapes in parts for shape in shapes))
+    places = [
+        -1 if isinstance(leaf, _DATA) else place
+        for place, (leaf, (_, shapes)) in enumerate(zip(leaves, parts, strict=True))
+        for _ in shapes
+    ]
+    kinds = [kind for kind, _ in parts]
+    return Signature((around, *kinds), tuple(shape for _, shapes in parts for shape in shapes), tuple(places))
 
 
 def _part(leaf: Any, ids: Sequence[int]) -> _Part:

@@ -40,18 +40,21 @@ class ConcreteFunction:
         specs = [_named(arg, names[place] if place < len(names) else None) for place, arg in enumerate(args)]
         self.structured_input_signature: Any = (tuple(specs), {name: _named(arg, name) for name, arg in kwargs.items()})
         self.inputs = [leaf for leaf in nest.flatten(self.structured_input_signature) if isinstance(leaf, _SPECS)]
-        known = all(
-            isinstance(one, TensorSpec) and one.shape is not None and None not in one.shape for one in self.inputs
-        )
-        self._program = program(*nest.map_structure(_example, self.structured_input_signature)) if known else None
+        self._program: Kept | None = None
+        shapes = [one.shape if isinstance(one, TensorSpec) else None for one in self.inputs]
+        if None not in shapes:
+            made = program(_examples(self.structured_input_signature), self.structured_input_signature)
+            sizes_open = any(None in shape for shape in shapes if shape is not None)
+            self._program = made if made is not None and (made.sizes_open or not sizes_open) else None
 
     @property
     def structured_outputs(self) -> Any:
         """The result, with a spec in the place of each tensor."""
         if self._program is None:
             raise ValueError(
-                f"The outputs of {self.name}() were asked for, of inputs {self.inputs}; expected inputs of known sizes, and a body "
-                f"that becomes a program, because there is one for each shape. Give get_concrete_function() specs without None."
+                f"The outputs of {self.name}() were asked for, of inputs {self.inputs}; expected tensors of known rank, and a body "
+                f"that becomes one program, whatever the sizes are. Give get_concrete_function() specs without None, or take what "
+                f"depends on a size out of the function."
             )
         return self._program.outline()
 
@@ -114,12 +117,15 @@ def _named(arg: Any, name: str | None) -> Any:
     return dataclasses.replace(found, name=name) if bare else found
 
 
-def _example(leaf: Any) -> Any:
-    """A tensor that a spec of known sizes stands for; anything else stays itself."""
-    if not isinstance(leaf, TensorSpec):
-        return leaf
-    sizes = [size for size in leaf.sizes if size is not None]
-    return context.backend().put(np.zeros(sizes, leaf.dtype), None)
+def _examples(structure: Any) -> Any:
+    """A tensor for each spec of a nest, of two rows where any number will do; anything else stays itself."""
+
+    def example(leaf: Any) -> Any:
+        if not isinstance(leaf, TensorSpec):
+            return leaf
+        return context.backend().put(np.zeros([2 if size is None else size for size in leaf.sizes], leaf.dtype), None)
+
+    return nest.map_structure(example, structure)
 
 
 def _has_specs(spec: Any) -> bool:

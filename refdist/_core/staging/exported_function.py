@@ -9,13 +9,14 @@ import numpy as np
 
 from refdist._core.base import nest
 from refdist._core.base.entropy import ENTROPY
+from refdist._core.base.enums import VariableAggregation
 from refdist._core.base.indexed_slices import ARGUMENTS
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
 from refdist._core.replicas.values import DistributedValues, Storage
 from refdist._core.staging.argument_kinds import ArgumentKinds
 from refdist._core.staging.program import Program
 from refdist._core.staging.writer import Call
-from refdist._core.variables.variable import Variable
+from refdist._core.variables.variable import LIVE, Variable
 
 if TYPE_CHECKING:
     from refdist._core.staging.function import Function
@@ -37,6 +38,9 @@ class ExportedFunction:
     writes: tuple[Storage, ...]
     required: tuple[str, ...]  # what is to be said where an output that follows is not true
     wide: bool
+
+
+_DIFFERENT = "Replicas have made different values where there is one for all; expected equal ones. Combine them with all_reduce()."
 
 
 class _Unknown:
@@ -93,30 +97,36 @@ def exported(function: "Function", args: tuple[Any, ...], kwargs: dict[str, Any]
     ) from failure
 
 
-def _data(exporting: Any, name: str, program: Program | None, given: Sequence[Any]) -> bytes:
-    if program is None:
+def _data(exporting: Any, name: str, program: Any, given: Sequence[Any]) -> bytes:
+    if not isinstance(program, Program):
         raise ValueError(
             f"{name}() was to be saved, but it does what only Python can; expected a function that becomes one program. Take loops "
             f"over data out of it."
         )
-    own = [program.written.own_inputs[place] for place in program.written.used]
-    if program.compiler.count > 1 and (any(own) or any(program.written.own_outputs)):
+    interface, count = program.interface, program.compiler.count
+    made = interface.first_written + len(interface.writes)  # what is required comes after these
+    if count > 1 and any(program.written.own_outputs[:made]):
         raise _several(name)
-    specs = [(given[place].shape, given[place].dtype) for place, _ in program.interface.takes]
-    specs += [(tensor.shape, tensor.dtype) for tensor in (storage.copies()[0] for storage in program.interface.reads)]
-    if program.interface.draws:
-        specs.append(ENTROPY)
-    alone = program.compiler.for_one_replica(program.written)
+    specs = [(given[place].shape, given[place].dtype) for place, _ in interface.takes]
+    specs += [(tensor.shape, tensor.dtype) for tensor in (storage.copies()[0] for storage in interface.reads)]
+    sums = {id(one.storage) for one in list(LIVE.values()) if one.aggregation is VariableAggregation.SUM}
+    first = [storage.own_copies and id(storage) in sums for storage in interface.reads]
+    first = [False] * len(interface.takes) + first + [False] * interface.draws
+    flags = len(program.written.own_outputs) - made + bool(program.written.compared)
+    one = program.compiler.for_one_replica(program.written)
+    alone = exporting.of_all_replicas(one, count, first, [*[None] * made, *[0] * flags])
     try:
-        return exporting.exported(alone, specs, wide=program.interface.wide)
-    except NameError as error:  # what JAX raises where the axis of the replicas is missing
-        raise _several(name) from error
+        return exporting.exported(alone, [*specs, ENTROPY] if interface.draws else specs, wide=interface.wide)
+    except ValueError as error:
+        if "out_axes" in str(error):  # what JAX says where replicas have made different values
+            raise _several(name) from error
+        raise
 
 
 def _several(name: str) -> ValueError:
     return ValueError(
-        f"{name}() was to be saved, but it runs replicas, or reads variables of which each replica has its own; expected one that "
-        f"computes once. Save the function that strategy.run() runs."
+        f"{name}() was to be saved, but it writes or returns what each replica has its own of; expected one that computes the same "
+        f"for all. Save the function that strategy.run() runs, or reduce what it returns."
     )
 
 
@@ -133,6 +143,6 @@ def _described(name: str, function: "Function", program: Any, data: bytes, argum
         result=interface.result,
         first_written=interface.first_written,
         writes=interface.writes,
-        required=tuple(one.text for one in interface.required),
+        required=(*(one.text for one in interface.required), *[_DIFFERENT] * bool(interface.compared)),
         wide=interface.wide,
     )

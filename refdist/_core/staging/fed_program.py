@@ -29,6 +29,7 @@ class FedProgram:
         places = {id(leaf): place for place, leaf in enumerate(leaves)}
         # Those that are no arguments stay the same in all calls, as everything does that a body refers to.
         self._sources: list[int | Loop] = [places.get(id(loop), loop) for loop in elements.sources]
+        self.sizes_open = first.sizes_open
         self._last, self._write, self._programs = first, write, ProgramCache(name)
         self._programs.keep(ArgumentKinds(elements.leaves).key, first, leaves)
 
@@ -55,10 +56,7 @@ class FedProgram:
             elements.put_back()
 
     def _elements(self, leaves: Sequence[Any]) -> Elements:
-        elements = Elements()
-        for source in self._sources:
-            elements.take(leaves[source] if isinstance(source, int) else source)
-        return elements
+        return Elements([leaves[source] if isinstance(source, int) else source for source in self._sources])
 
     def _program(self, leaves: Sequence[Any], elements: Elements) -> Program | None:
         kinds = ArgumentKinds(elements.leaves)

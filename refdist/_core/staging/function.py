@@ -28,7 +28,7 @@ from refdist._core.staging.program_source import ForeignTrace, ProgramSource
 from refdist._core.staging.references import closes_over_tensors
 from refdist._core.staging.replica_draft import UnevenReplicas
 from refdist._core.staging.returned_values import returned_from_draft, returned_from_python
-from refdist._core.staging.trace_count import Traces
+from refdist._core.staging.trace_count import Signature, Sizes, Traces
 from refdist._core.staging.writer import Call
 from refdist._core.strategies.arguments import require_arguments
 from refdist._core.strategies.strategy import StrategyBase
@@ -70,6 +70,10 @@ def function(
     <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
     >>> double(tf.constant(4.0))
     <tf.Tensor: shape=(), dtype=float32, numpy=8.0>
+
+    Where a signature leaves a size open (None in `input_signature` or in the `element_spec` of an iterator, `reduce_retracing`),
+    one trace is for all sizes. The body is called again, uncounted, where it has to know a size, where there are no elements, and
+    where the replicas have tensors of different shapes.
 
     Args:
         func: the function; without it, a decorator is returned.
@@ -166,6 +170,9 @@ class Function:
             # A program knows a variable as a whole, not one of its copies.
             return self.python_function(*args, **kwargs)
         if here.draft is not None:
+            if not self._source.writing:  # a part of the program of another function, which traces this one
+                leaves, shape = _taken_apart(args, kwargs)
+                self._note(self._signature((context.get_strategy(), True, shape), leaves))
             return self._inlined(args, kwargs)
         if here.tapes is not None:  # which record operations one by one
             return self.python_function(*args, **kwargs)
@@ -179,11 +186,8 @@ class Function:
     def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the body as part of the program of another function."""
         draft: Any = HERE.get().draft
-        before, draft.converting = draft.converting, self._autograph and draft.converting
-        try:
-            return returned_from_draft(draft.converted(self.python_function)(*args, **kwargs))
-        finally:
-            draft.converting = before
+        with draft.inlined(self.python_function, autograph=self._autograph) as function:
+            return returned_from_draft(function(*args, **kwargs))
 
     def run_in_replicas(self, strategy: StrategyBase, fn: Any, args: Any, kwargs: Any) -> Any:
         """Do the work of `strategy.run` as one program."""
@@ -234,15 +238,14 @@ class Function:
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The function for one kind of arguments: specs or tensors, and Python values, which it keeps.
 
-        It is traced here, unless a spec has a dimension of any size: then, in calls, once for each size.
+        It is traced here, unless a spec leaves open how many dimensions there are.
         """
         if self.input_signature is not None and not args and not kwargs:
             args = self.input_signature
         args, kwargs = self._parameters.placed(args, kwargs)
 
-        def program(placed: tuple[Any, ...], named: dict[str, Any]) -> Kept | None:
-            placed, named = self._arguments(placed, named)
-            return self._program(None, self.python_function, placed, named)[1]
+        def program(examples: Any, specs: Any) -> Kept | None:
+            return self._program(None, self.python_function, *self._arguments(*examples), specs)[1]
 
         return ConcreteFunction(self, program, self._parameters.names, args, kwargs)
 
@@ -310,41 +313,46 @@ class Function:
             return self._run_in_python(on, fn, args, kwargs)
 
     def _program(
-        self, on: StrategyBase | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+        self, on: StrategyBase | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, specs: Any = None
     ) -> tuple[Sequence[Any], Kept | None]:
-        """The leaves of a call, of which its program takes some, and the program; None where Python has to do the work."""
+        """The leaves of a call, of which its program takes some, and the program; None where Python has to do the work.
+
+        Args:
+            specs: the arguments as specs, where they only stand for others.
+        """
         around = on if on is not None else context.get_strategy()
         place = around.extended  # a different one on each worker of a parameter server strategy
-        quick = None if kwargs or (on is not None and fn is not self) else quick_key(args)
+        quick = None if kwargs or specs or (on is not None and fn is not self) else quick_key(args)
         if quick is not None:
             program = self._programs.find_quickly((around, place, on is None, quick))
             if program is not None:
                 return args, program
-        given: Any = (args, kwargs)
-        if kwargs or any(isinstance(arg, IndexedSlices) or nest.is_container(arg) for arg in args):
-            leaves, shape = nest.taken_apart(given, namespace=ARGUMENTS)
-        else:
-            leaves, shape = list(args), None
+        leaves, shape = _taken_apart(args, kwargs)
         kinds = ArgumentKinds(leaves)
         if kinds.has_tracers:
             raise ForeignTrace
         staged = fn is not self and on is not None
-        if kinds.in_python or around.extended.plan.workers > 1:
-            self._note(staged, (around, place, on is None, shape), leaves)
-            return leaves, None
-        key = (around, place, on is None, function_key(fn) if staged else None, shape, kinds.key)
-        program = self._programs.find(key)
+        outside = (around, place, on is None, function_key(fn) if staged else None, shape)
+        key = (*outside, kinds.key)
+        program = self._programs.find(key) if specs is None else ProgramCache.missing
         if program is ProgramCache.missing:
+            given = leaves if specs is None else _taken_apart(*specs)[0]
+            signature = None if staged else self._signature((around, on is None, shape), given)
+            if kinds.in_python or around.extended.plan.workers > 1:
+                self._note(signature)
+                return leaves, None
+            declared = {} if signature is None else self._declared(signature)
+            call = Call(fn, on, leaves, shape, kinds, declared=declared)
             try:
-                program = self._source.program(Call(fn, on, leaves, shape, kinds), around)
+                program = self._source.program(call, around, outside)
             except UnevenReplicas:
                 return leaves, None  # for these elements; the next ones may be of one shape
             except OutOfRangeError:
-                self._note(staged, (around, place, on is None, shape), leaves)  # a trace needs no data
+                self._note(signature)  # a trace needs no data
                 raise
-            self._note(staged, (around, place, on is None, shape), leaves)
+            self._note(signature)
             if on is None and program is not None and len(self._calls) < _MOST_CALLS:
-                self._calls[shape, kinds.key] = with_specs(given)
+                self._calls[shape, kinds.key] = with_specs((args, kwargs))
             # A body may change what it refers to while it is called; that does not make it a different body.
             again = (*key[:3], function_key(fn), *key[4:]) if staged else key
             for one in dict.fromkeys((key, again)):
@@ -353,12 +361,19 @@ class Function:
             self._programs.keep_quickly((around, place, on is None, quick), program)
         return leaves, program
 
-    def _note(self, staged: bool, around: Any, leaves: Sequence[Any]) -> None:
+    def _signature(self, outside: Any, leaves: Sequence[Any]) -> Signature:
+        """What calls have in common that need one trace."""
+        return call_signature(outside, leaves if self.input_signature is None else nest.flatten(self.input_signature))
+
+    def _declared(self, signature: Signature) -> dict[int, Sizes]:
+        """The shapes of tensors in such calls, by their places."""
+        shapes = self._source.traces.shapes(signature)
+        return {place: shape for place, shape in zip(signature.places, shapes, strict=True) if place >= 0}
+
+    def _note(self, signature: Signature | None) -> None:
         """Count a trace, unless it is only a part of one, or one for another shape of the same kind of input."""
-        if staged:
-            return
-        signed = self.input_signature is not None
-        self._source.traces.note(call_signature(around[:3] if signed else around, () if signed else leaves))
+        if signature is not None:
+            self._source.traces.note(signature)
 
     def _run_in_python(self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run the body in Python; what it runs in replicas is staged where it can be."""
@@ -378,6 +393,13 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<refdist.function {getattr(self.python_function, '__qualname__', self.python_function)!s}>"
+
+
+def _taken_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+    """The leaves of the arguments of a call, and their structure; None where they are the positional arguments themselves."""
+    if kwargs or any(isinstance(arg, IndexedSlices) or nest.is_container(arg) for arg in args):
+        return nest.taken_apart((args, kwargs), namespace=ARGUMENTS)
+    return list(args), None
 
 
 def _at_the_end_of_data(error: StopIteration) -> bool:

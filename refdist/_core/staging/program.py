@@ -1,7 +1,8 @@
 """One compiled program of a function: what it takes, what it changes, and what it returns."""
 
+import copy
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ class Output:
     own: bool  # whether each replica has its own
     spec: Spec
     alone: bool = False  # whether it is the one component of a per-replica value of one replica
+    declared: tuple[int | None, ...] | None = (
+        None  # its shape in all programs that were written together, if there are several
+    )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -58,6 +62,7 @@ class Program:
         self._bare = self._shape.is_leaf()
         self._has_slices = has_slices(interface.result)
         self._wide = compiler.exact and interface.wide
+        self.sizes_open = any(type(leaf) is Output and leaf.declared is not None for leaf in self._leaves)
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         if self._charge is None:
@@ -124,6 +129,16 @@ class Program:
             self._require_equal(outputs[-1])
         return outputs
 
+    def rebound(self, variables: Mapping[Storage, Storage]) -> "Program | None":
+        """The same program with others in the place of some variables; None if it uses one of these already, by another way."""
+        used = [storage for storage in (*self._reads, *self._writes) if storage not in variables]
+        if any(new in used for new in variables.values()):
+            return None
+        program = copy.copy(self)
+        program._reads = tuple(variables.get(storage, storage) for storage in self._reads)
+        program._writes = tuple(variables.get(storage, storage) for storage in self._writes)
+        return program
+
     def outline(self) -> Any:
         """The result, with a spec in the place of each tensor."""
         specs = [_spec(leaf, self._compiler.count) if type(leaf) is Output else leaf for leaf in self._leaves]
@@ -163,7 +178,8 @@ class Program:
 
 
 def _spec(output: Output, count: int) -> Any:
-    spec = TensorSpec(*output.spec)
+    shape, dtype = output.spec
+    spec = TensorSpec(shape if output.declared is None else output.declared, dtype)
     return PerReplicaSpec(*[spec] * count) if output.own or output.alone else spec
 
 

@@ -14,6 +14,7 @@ class Kept(Protocol):
     """A program, or something that has programs of its own."""
 
     used: bool  # whether it was asked for again since the last look
+    sizes_open: bool  # whether it was made for certain sizes only after it was written
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """Run it on the arguments of a call."""

@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from refdist._core.base.dtypes import is_wide
+from refdist._core.base.errors import OutOfRangeError
 from refdist._core.base.jax_facts import asks_for_a_value, tracing
 from refdist._core.seam.draft import NeedsPython, NeedsWide
 from refdist._core.staging.branching import branches
 from refdist._core.staging.cache_keys import function_key
 from refdist._core.staging.elements import Elements
 from refdist._core.staging.fed_program import FedProgram
+from refdist._core.staging.open_program import OpenProgram
+from refdist._core.staging.other_variables import OtherVariables
 from refdist._core.staging.program import Program
 from refdist._core.staging.program_cache import Kept
 from refdist._core.staging.references import mentioned_iterators, mentioned_strategy
 from refdist._core.staging.replica_draft import OtherStrategy, UnevenReplicas
 from refdist._core.staging.trace_count import Traces
-from refdist._core.staging.writer import Call, ProgramWriter
+from refdist._core.staging.writer import Call, ProgramWriter, Written
 from refdist._core.strategies.strategy import StrategyBase
 
 
@@ -39,25 +42,54 @@ class ProgramSource:
         self._owner, self.traces, self._once, self._autograph = owner, traces, once, autograph
         self._strategy: StrategyBase | None = None  # the one that the body uses without a scope around the call
         self._lock = threading.RLock()
+        self.writing = False  # whether the body is being traced
+        self._opened: dict[Any, list[OpenProgram]] = {}  # programs for any sizes, by the kind of their calls
+        self._others = OtherVariables()
         self._called: set[Any] = set()  # the functions that have had their first call, and so have made their variables
 
-    def program(self, call: Call, around: StrategyBase) -> Kept | None:
-        """Write a program; None where only Python can do what the body asks for."""
+    def program(self, call: Call, around: StrategyBase, outside: Any) -> Kept | None:
+        """Write a program; None where only Python can do what the body asks for.
+
+        Args:
+            outside: what calls have in common that differ only in what the leaves of their arguments are.
+        """
+        kind = (outside, call.kinds.without_shapes())
+        opened = self._opened.setdefault(kind, []) if _leaves_sizes_open(call) else []
+        made = _made(opened, call.leaves) or self._others.find(outside, call.leaves, call.kinds, call.function)
+        if made is not None:
+            return made
         try:
-            program = self.written(call, around)
-            if program is None or not call.elements.sources:
-                return program
-
-            def again(leaves: Sequence[Any], elements: Elements) -> Program | None:
-                return self.written(dataclasses.replace(kind, leaves=leaves, elements=elements), around)
-
-            kind = dataclasses.replace(call, leaves=(), elements=Elements())
-            return FedProgram(repr(self._owner), call.leaves, call.elements, program, again)
+            written = self._written(call, around)
+            if written.open is not None and not call.elements.sources:
+                opened.append(written.open)
+            if written.program is None or not call.elements.sources:
+                self._others.keep(outside, call.leaves, call.kinds, written.program)
+                return written.program
+            return self._fed(call, around, written)
         finally:
             call.elements.put_back()
 
     def written(self, call: Call, around: StrategyBase) -> Program | None:
-        """The same for a call that takes no elements of iterators."""
+        """Write a program that is not kept, for a call that takes no elements of iterators."""
+        return self._written(call, around).program
+
+    def _fed(self, call: Call, around: StrategyBase, first: Written) -> FedProgram:
+        """A program that takes elements, given the one for the first of them."""
+        kind, opened = dataclasses.replace(call, leaves=(), elements=Elements()), [first.open]
+
+        def write(leaves: Sequence[Any], elements: Elements) -> Program | None:
+            made = _made(opened, [*leaves, *elements.leaves])
+            if made is not None:
+                return made
+            written = self._written(dataclasses.replace(kind, leaves=leaves, elements=elements), around)
+            elements.finish()
+            opened.append(written.open)
+            return written.program
+
+        assert first.program is not None
+        return FedProgram(repr(self._owner), call.leaves, call.elements, first.program, write)
+
+    def _written(self, call: Call, around: StrategyBase) -> Written:
         if tracing():
             raise ForeignTrace
         fn, on, strategy = call.function, call.on, around
@@ -67,14 +99,18 @@ class ProgramSource:
         if assumed:
             strategy = self._strategy or mentioned_strategy(fn) or around
         with self._lock:
-            made_before = False
+            made_before, open_sizes = False, True
             converting = self._autograph and branches(fn if fn is not self._owner else self._owner.python_function)
             while strategy.extended.plan.workers == 1:
+                writer = ProgramWriter(
+                    call, strategy, once=self._once, wide=wide, converting=converting, open_sizes=open_sizes
+                )
                 try:
-                    written = ProgramWriter(call, strategy, once=self._once, wide=wide, converting=converting).write()
+                    self.writing = True
+                    written = writer.write()
                 except OtherStrategy as other:
                     if not assumed:
-                        return None  # two strategies in one function: each run is a program of its own
+                        break  # two strategies in one function: each run is a program of its own
                     assumed, strategy = False, other.strategy
                     self._strategy = strategy
                     continue
@@ -82,20 +118,25 @@ class ProgramSource:
                     wide = True
                     continue
                 except NeedsPython:
-                    return None
+                    break
                 except UnevenReplicas:
                     if call.elements.sources:
                         raise
-                    return None
+                    break
                 except Exception as error:
-                    if converting or not self._autograph or not asks_for_a_value(error):
+                    if not converting and self._autograph and asks_for_a_value(error):
+                        converting = True  # what a function branches on could not be seen before
+                        continue
+                    if not writer.shapes.open or isinstance(error, OutOfRangeError):
                         raise
-                    converting = True  # what a function branches on could not be seen before
+                    open_sizes = False  # the body has to know the sizes; if that is not it, the error comes again
                     continue
+                finally:
+                    self.writing = False
                 if not written.created:
                     self.traces.count += made_before  # the call that made variables was one trace, and this is another
                     self._called.add(about)
-                    return written.program
+                    return written
                 if made_before or about in self._called:
                     raise ValueError(
                         f"The function {fn!r} made the variable {written.created[0].name!r} when it was traced a second time; "
@@ -103,4 +144,13 @@ class ProgramSource:
                         f"first call."
                     )
                 made_before = True
-        return None  # the workers of a strategy meet in Python
+        return Written(None)  # where there are several workers, too, because these meet in Python
+
+
+def _leaves_sizes_open(call: Call) -> bool:
+    return any(shape is not None and None in shape for shape in call.declared.values())
+
+
+def _made(opened: Sequence[OpenProgram | None], leaves: Sequence[Any]) -> Program | None:
+    """The program for a call, if one that was written for any sizes is for these, too."""
+    return next((made for one in opened if one is not None and (made := one.at(leaves)) is not None), None)

@@ -12,6 +12,8 @@ from refdist._core.replicas.values import DistributedValues
 from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.variables.variable import Variable
 
+_MOST_FUNCTIONS = 32
+
 
 def closure_of(fn: Any) -> list[Any]:
     """What a function closes over, as far as it is bound already."""
@@ -44,25 +46,36 @@ def closes_over_tensors(fn: Callable[..., Any]) -> bool:
 
 def mentioned_iterators(fn: Callable[..., Any]) -> list[Loop]:
     """The iterators over data that a function names."""
-    function: Any = inspect.unwrap(fn)
-    function = getattr(function, "__func__", function)
-    code: CodeType | None = getattr(function, "__code__", None)
-    things = closure_of(function) + ([] if code is None else globals_of(function, code))
-    return [thing for thing in things if isinstance(thing, Loop)]
+    return [thing for thing in mentioned(fn) if isinstance(thing, Loop)]
 
 
 def mentioned_strategy(fn: Callable[..., Any]) -> StrategyBase | None:
     """The one strategy that a function names, or that its object has; None if there is none, or several."""
-    function: Any = inspect.unwrap(fn)
-    things: list[Any] = list(getattr(getattr(function, "__self__", None), "__dict__", {}).values())
-    function = getattr(function, "__func__", function)
-    things += closure_of(function)
-    code: CodeType | None = getattr(function, "__code__", None)
-    codes = [code, *(const for const in code.co_consts if inspect.iscode(const))] if code is not None else []
-    things += [thing for one in codes for thing in globals_of(function, one)]
-    found = {id(thing): thing for thing in things if isinstance(thing, StrategyBase)}
+    found = {id(thing): thing for thing in mentioned(fn) if isinstance(thing, StrategyBase)}
     several = [strategy for strategy in found.values() if strategy.extended.plan.name != "default"]
     return several[0] if len(several) == 1 else None
+
+
+def mentioned(fn: Callable[..., Any]) -> list[Any]:
+    """What a function names, and what its object has; and the same for the functions of its package among these."""
+    functions, things = [inspect.unwrap(fn)], list[Any]()
+    for one in functions:
+        function: Any = one.func if isinstance(one, functools.partial) else one
+        named = list(getattr(getattr(function, "__self__", None), "__dict__", {}).values())
+        function = getattr(function, "__func__", function)
+        named += closure_of(function)
+        code: CodeType | None = getattr(function, "__code__", None)
+        codes = [code, *(const for const in code.co_consts if inspect.iscode(const))] if code is not None else []
+        named += [thing for inner in codes for thing in globals_of(function, inner)]
+        things += named
+        inner = [inspect.unwrap(thing) for thing in named if callable(thing) and _package(thing) == _package(fn)]
+        functions += [thing for thing in inner if thing not in functions and len(functions) < _MOST_FUNCTIONS]
+    return things
+
+
+def _package(thing: Any) -> str:
+    module = getattr(thing, "__module__", None)
+    return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 def _bound(cell: CellType) -> bool:

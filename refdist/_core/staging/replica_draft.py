@@ -16,7 +16,9 @@ from refdist._core.replicas.specs import is_dataset
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.seam.compiler import Compiler
 from refdist._core.seam.draft import NeedsPython, NeedsWide
+from refdist._core.staging.branching import branches
 from refdist._core.staging.elements import Elements
+from refdist._core.staging.open_shapes import OpenShapes
 from refdist._core.staging.stand_ins import SymbolicPerReplica, passed_through, spec_of
 from refdist._core.variables.variable import LIVE, Variable
 
@@ -71,6 +73,7 @@ class ReplicaDraft:
         strategy: "StrategyBase",
         stage: "Callable[[ReplicaDraft, StrategyExtended, int], StagedExtended]",
         elements: Elements,
+        shapes: OpenShapes,
         *,
         once: bool,
         wide: bool,
@@ -97,7 +100,7 @@ class ReplicaDraft:
         self.conditions: list[Any] = []  # on which the code at the current point depends
         self.read_in_parts: dict[Any, Variable] = {}  # the variables that branches and loops have read
         self._parts = 0  # how many branches and loops the code is in
-        self.elements = elements
+        self.elements, self._shapes = elements, shapes
         # Tensors that merge_call has given to all replicas, by id, with where they come from: outside, each is one tensor.
         self._one_for_all: dict[int, tuple[Any, tuple[int, ...]]] = {}
 
@@ -140,6 +143,15 @@ class ReplicaDraft:
         if not self.converting:
             return function
         return importlib.import_module("refdist._core.autograph.calls").converted(function)
+
+    @contextlib.contextmanager
+    def inlined(self, function: Callable[..., Any], *, autograph: bool) -> Generator[Callable[..., Any]]:
+        """Call the body of another `function` as a part of this one: it decides for itself whether it is converted."""
+        before, self.converting = self.converting, autograph and (self.converting or branches(function))
+        try:
+            yield self.converted(function)
+        finally:
+            self.converting = before
 
     def read(self, variable: Variable) -> Any:
         home = variable.container if variable.container is not None else variable
@@ -282,13 +294,14 @@ class ReplicaDraft:
         """What stands for a tensor of an element, which becomes an input of the program."""
         if is_dataset(leaf):
             raise NeedsPython
-        place, each = self.elements.place_of(leaf), isinstance(leaf, DistributedValues)
+        (place, declared), each = self.elements.place_of(leaf), isinstance(leaf, DistributedValues)
         if each and leaf.spec is None:
             raise UnevenReplicas
-        spec = spec_of(leaf)
-        if spec[1].kind in "OSU" or (each and leaf.count != self.count):
+        dtype = spec_of(leaf)[1]
+        if dtype.kind in "OSU" or (each and leaf.count != self.count):
             return passed_through(place, leaf)
-        self.require_wide(spec[1])
+        self.require_wide(dtype)
+        spec = self._shapes.spec(place, leaf, declared)
         value = self.compiler.further_input(spec, place, own=each)
         return self.per_replica(value) if each else value
 

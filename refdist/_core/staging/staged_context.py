@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
+from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.context import ReplicaContext, crossed
 from refdist._core.replicas.lockstep import Meeting
 from refdist._core.replicas.values import DistributedValues
@@ -33,7 +34,9 @@ class StagedContext(ReplicaContext):
 
     def meet(self, kind: str, details: Any, hold: Callable[..., Sequence[Any]], payload: Any) -> Any:
         self._draft.meetings.append(Meeting(kind, details, hold, self._strategy, payload, call_site(3)))
-        with crossed(self._strategy):
+        # As in eager code, a tape sees what a single replica does here, and nothing of what is done for several.
+        tapes = HERE.get().tapes if self.num_replicas_in_sync == 1 else None
+        with crossed(self._strategy), entered(tapes=tapes):
             return hold(self._strategy, [payload])[0]
 
     def _merge(self, strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -8,6 +8,7 @@ import numpy as np
 from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE
+from refdist._core.devices.tensor import dtype_name
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, select
 from refdist._core.seam.compiler import Spec
 
@@ -152,6 +153,13 @@ class PassedThroughValues(PassedThrough, PerReplica):
     @property
     def count(self) -> int:
         return self.components or 0
+
+    def __repr__(self) -> str:
+        tensor = f"Tensor(shape={tuple(self.shape)}, dtype={dtype_name(self.dtype)})"
+        lines = ",\n".join(f"  {index}: {tensor}" for index in range(self.count))
+        return f"PerReplica:{{\n{lines}\n}}"
+
+    __str__ = __repr__
 
     def alone(self) -> "PassedThrough":
         """The one component, as the only replica has it."""

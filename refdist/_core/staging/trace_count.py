@@ -11,6 +11,7 @@ class Signature(NamedTuple):
 
     kind: Any  # everything besides shapes; it has to be equal
     shapes: tuple[Sizes, ...]  # of all tensors; it is enough that they fit
+    places: tuple[int, ...] = ()  # of the arguments that they belong to; -1 for those of elements
 
 
 class Traces:
@@ -28,14 +29,22 @@ class Traces:
         self._relax, self.count = relax, 0
         self._known: dict[Any, list[tuple[Sizes, ...]]] = {}
 
-    def note(self, signature: Signature) -> bool:
-        """Count a trace, unless an earlier one covers it; say whether it counts."""
-        known, shapes = self._known.setdefault(signature.kind, []), signature.shapes
-        if any(all(map(_fits, shapes, one)) for one in known):
-            return False
+    def shapes(self, signature: Signature) -> tuple[Sizes, ...]:
+        """The shapes of the trace that covers a signature, or of the one that would be made for it."""
+        known, shapes = self._known.get(signature.kind, []), signature.shapes
+        for one in known:
+            if all(map(_fits, shapes, one)):
+                return one
         if self._relax:
             for one in known:
                 shapes = tuple(map(_common, shapes, one))
+        return shapes
+
+    def note(self, signature: Signature) -> bool:
+        """Count a trace, unless an earlier one covers it; say whether it counts."""
+        known, shapes = self._known.setdefault(signature.kind, []), self.shapes(signature)
+        if shapes in known:
+            return False
         known.append(shapes)
         self.count += 1
         return True

@@ -1,30 +1,27 @@
 """Writes a program: the body of a function is called once, and what it does is recorded."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from refdist._core.base import nest
 from refdist._core.base.entropy import ENTROPY
-from refdist._core.base.jax_facts import show_hidden_frames
+from refdist._core.base.jax_facts import goes_back_through_a_loop, show_hidden_frames
 from refdist._core.replicas.values import DistributedValues, PerReplica
 from refdist._core.seam.backend import Backend
 from refdist._core.seam.compiler import WrittenProgram
+from refdist._core.seam.draft import NeedsPython
 from refdist._core.staging.advice import explain
 from refdist._core.staging.argument_kinds import ArgumentKinds
 from refdist._core.staging.elements import Elements
+from refdist._core.staging.open_program import OpenProgram
+from refdist._core.staging.open_shapes import OpenShapes
 from refdist._core.staging.program import Interface, Output, Program
 from refdist._core.staging.replica_draft import Comparison, Key, ReplicaDraft, Requirement
 from refdist._core.staging.returned_values import leaf_from_draft, returned_from_draft
 from refdist._core.staging.staged_strategy import StagedExtended
-from refdist._core.staging.stand_ins import (
-    OpenSlices,
-    PassedThrough,
-    SymbolicPerReplica,
-    is_text,
-    passed_through,
-    spec_of,
-)
+from refdist._core.staging.stand_ins import OpenSlices, PassedThrough, SymbolicPerReplica, is_text, passed_through
+from refdist._core.staging.trace_count import Sizes
 from refdist._core.strategies.arguments import require_count
 from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.variables.variable import LIVE, Variable
@@ -40,6 +37,7 @@ class Call:
     shape: Any  # of the nest that they come from; None where they are the positional arguments themselves
     kinds: ArgumentKinds
     elements: Elements = dataclasses.field(default_factory=Elements)  # what the body takes from iterators
+    declared: Mapping[int, Sizes] = dataclasses.field(default_factory=dict[int, Sizes])  # shapes of tensors by place
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Other leaves, in the structure of the arguments."""
@@ -53,6 +51,7 @@ class Written:
 
     program: Program | None
     created: tuple[Variable, ...] = ()
+    open: OpenProgram | None = None  # what the program was made from, and others can be
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,15 +67,32 @@ class _Record:
 class ProgramWriter:
     """Writes a program for one kind of call, on the replicas of a strategy."""
 
-    def __init__(self, call: Call, strategy: StrategyBase, *, once: bool, wide: bool, converting: bool = False) -> None:
+    def __init__(
+        self,
+        call: Call,
+        strategy: StrategyBase,
+        *,
+        once: bool,
+        wide: bool,
+        converting: bool = False,
+        open_sizes: bool = True,
+    ) -> None:
         extended = strategy.extended
         self._call, self._wide = call, wide
         self._compiler = extended.compiler()
         self._several = self._compiler.count > 1
         once = once or extended.plan.traces_once
         call.elements.start(len(call.leaves))
+        self.shapes = OpenShapes(self._compiler, allowed=open_sizes)
         self._draft = ReplicaDraft(
-            self._compiler, strategy, StagedExtended, call.elements, once=once, wide=wide, converting=converting
+            self._compiler,
+            strategy,
+            StagedExtended,
+            call.elements,
+            self.shapes,
+            once=once,
+            wide=wide,
+            converting=converting,
         )
         self._variables = _usable_variables(extended.backend)
         self._keys: list[Key] = [id(variable.copies[0]) for variable in self._variables]
@@ -87,7 +103,8 @@ class ProgramWriter:
     def write(self) -> Written:
         """Call the body, and make a program from what it does."""
         variables, several = self._variables, self._several
-        specs = [spec_of(self._call.leaves[place]) for place, _ in self._takes]
+        leaves, declared = self._call.leaves, self._call.declared
+        specs = [self.shapes.spec(place, leaves[place], declared.get(place)) for place, _ in self._takes]
         specs += [(variable.shape, variable.dtype) for variable in variables] + [ENTROPY]
         own = [each and several for _, each in self._takes]
         own += [variable.own_copies and several for variable in variables] + [False]
@@ -96,12 +113,18 @@ class ProgramWriter:
                 written = self._compiler.write(self._body, specs, own)
         except BaseException as raised:
             error = raised if self._error is None else self._error  # the user's own, not what JAX has made of it
+            if goes_back_through_a_loop(error):
+                raise NeedsPython from None
             explain(error, self._call.function, self._draft.unconverted)
             show_hidden_frames(error)
             raise error from error.__cause__
         if self._draft.created:
             return Written(None, tuple(self._draft.created))
-        return Written(Program(self._compiler, written, self._interface(written)))
+        interface = self._interface(written)
+        if not self.shapes.open:
+            return Written(Program(self._compiler, written, interface))
+        opened = OpenProgram(self._compiler, written, interface, self.shapes)
+        return Written(opened.at([*leaves, *self._call.elements.leaves]), open=opened)
 
     def _taken_arguments(self) -> list[tuple[int, bool]]:
         """The places of the arguments that are inputs of the program, and whether each replica has its own."""

@@ -9,6 +9,7 @@ import numpy as np
 from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.options import RunOptions
+from refdist._core.devices.tensor import Tensor
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.variables.variable import Variable
 
@@ -19,6 +20,7 @@ _USUAL = (bool, int, float, complex, str, bytes, type(None), Variable, IndexedSl
 
 
 _NO_KEYWORDS: dict[str, Any] = {}
+_SINGLE = (DistributedValues, Tensor)  # what most arguments are
 
 
 class Arguments:
@@ -31,7 +33,7 @@ class Arguments:
         self._given: Any = (tuple(args), dict(kwargs or {}))
         self._leaves, self._shape = list(args), None
         # Most arguments are not nests, and need not be taken apart and rebuilt.
-        if kwargs or any([nest.is_container(arg) for arg in args]):
+        if kwargs or any([not isinstance(arg, _SINGLE) and nest.is_container(arg) for arg in args]):
             self._leaves, self._shape = nest.taken_apart(self._given)
         plan = extended.plan
         count, distributed = len(plan.devices), False

@@ -5,7 +5,6 @@ All replicas share such an object. An optimizer that every replica updates would
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import Context
@@ -14,6 +13,7 @@ from typing import Any
 
 from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site, where
+from refdist._core.base.jax_facts import flax_loaded
 from refdist._core.base.pytree_nodes import is_flax_variable, is_mutable
 from refdist._core.seam.backend import NOWHERE
 
@@ -24,8 +24,6 @@ _DEEP = 3  # how many functions that call each other are looked into
 
 def watched(fn: Callable[..., Any], args: Any, kwargs: Any) -> "Watch | None":
     """Begin to watch what a function and its arguments refer to; None where nothing is to be watched."""
-    if "flax.nnx" not in sys.modules:  # then there are no such objects
-        return None
     found: dict[int, tuple[str, Any]] = {}
     for name, value in [*_referred(fn, _DEEP), *_inside("the argument", [*args, *(kwargs or {}).values()])]:
         if _is_of_flax(value):
@@ -169,7 +167,7 @@ def _is_of_flax(value: Any) -> bool:
 
 def _variables(value: Any) -> list[Any]:
     """The variables in an object, without those of random numbers, of which each replica may well draw its own."""
-    parts = [value] if is_flax_variable(type(value)) else [one for _, one in sys.modules["flax.nnx"].iter_graph(value)]
+    parts = [value] if is_flax_variable(type(value)) else [one for _, one in flax_loaded().iter_graph(value)]
     return [one for one in parts if is_flax_variable(type(one)) and not _is_random(type(one))]
 
 

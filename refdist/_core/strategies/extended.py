@@ -1,6 +1,5 @@
 """The verbs of a strategy whose replicas run eagerly, written once and steered by its plan."""
 
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import Context
@@ -11,7 +10,7 @@ from refdist._core.base import nest
 from refdist._core.base.callables import NOT_RUN_WHEN_CALLED, require_callable
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
-from refdist._core.base.jax_facts import loaded
+from refdist._core.base.jax_facts import flax_loaded, loaded
 from refdist._core.base.where import HERE, entered, where_of
 from refdist._core.clusters.workers import exchange, require_own_worker
 from refdist._core.devices.device import Device
@@ -87,7 +86,7 @@ class EagerExtended(StrategyExtended):
         ambient = backend.on(devices[0]) is not NOWHERE
         # It is restored once more at the end, because a Ctrl-C can keep a replica from leaving what it has entered.
         around = backend.on(None) if ambient else NOWHERE
-        watch = watched(fn, args, kwargs) if "flax.nnx" in sys.modules else None
+        watch = watched(fn, args, kwargs) if flax_loaded() else None
         scope = self._resumed if ambient else None
         with step, around, fewer_collections(count) if count >= MANY else NOWHERE:
             try:
@@ -135,7 +134,7 @@ class EagerExtended(StrategyExtended):
         mine = len(payloads)
         if self.plan.workers > 1:
             payloads = self.from_all_workers(f"all_reduce({op.name})", payloads)
-        if not nest.is_container(payloads[0]):
+        if isinstance(payloads[0], self.plan.backend.tensor_type) or not nest.is_container(payloads[0]):
             return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
         flat = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
         pairs = [(PerReplica(column), self.plan.devices) for column in flat]

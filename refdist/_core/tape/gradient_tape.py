@@ -136,6 +136,7 @@ class GradientTape:
         with self._ending():
             found = self.recorded.gradients(targets, arrays, [one for place in places for one in place])
             sums = [self._sum(found, place) for place in places]
+        self._forget()
         return self._answer(sources, sums, unconnected)
 
     def jacobian(
@@ -151,6 +152,7 @@ class GradientTape:
         with self._ending():
             found = self.recorded.jacobians(self._array(target), [one for place in places for one in place])
             sums = [self._sum(found, place) for place in places]
+        self._forget()
         return self._answer(sources, sums, UnconnectedGradients(unconnected_gradients))
 
     def batch_jacobian(
@@ -212,6 +214,11 @@ class GradientTape:
         self._used_up = True
         self._leave()
         return entered(tapes=_without(tapes, self))
+
+    def _forget(self) -> None:
+        """Give back the memory of what was recorded, once it cannot be used again."""
+        if self._used_up:
+            self.recorded, self._twins = recording().Recording(), {}
 
     def _array(self, value: Any) -> Any:
         """What a target is recorded as."""

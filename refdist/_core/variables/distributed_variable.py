@@ -13,6 +13,7 @@ from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
 from refdist._core.replicas.context import ReplicaContext, contained, crossed, has_strategy
 from refdist._core.replicas.values import WRITING, DistributedValues, PerReplica, Storage, select
+from refdist._core.seam.backend import NOWHERE
 from refdist._core.seam.capabilities import in_unison
 from refdist._core.variables.placement import Placement
 from refdist._core.variables.tensors import current_value
@@ -193,7 +194,7 @@ class OnWrite:
             # Values are combined for all copies at once; what the first replica alone brings is copied to the others.
             alone = payloads[0] if variable.aggregation is VariableAggregation.ONLY_FIRST_REPLICA else None
             extended = strategy.extended
-            with in_unison(extended.plan, variable.storage.homes, alone):
+            with NOWHERE if (timed := extended.plan.timed) is None else timed.in_unison(variable.storage.homes, alone):
                 value = extended.aggregate(strategy, variable, verb, payloads)
                 values = OnWrite.write_all(variable, verb, operation, value)
             # Each replica continues with the value on its own device.

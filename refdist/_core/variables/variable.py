@@ -11,7 +11,7 @@ import numpy as np
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
-from refdist._core.base.jax_facts import loaded, staging
+from refdist._core.base.jax_facts import is_jax, loaded, staging
 from refdist._core.base.operators import add_operators
 from refdist._core.base.pytree_nodes import is_node
 from refdist._core.base.where import HERE, where_of
@@ -309,7 +309,13 @@ class Variable(Readable, metaclass=_Creation):
         return self.read_value()
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return getattr(function, method)(*map(current_value, inputs), **kwargs)
+        values = [current_value(one) for one in inputs]
+        array = next((one for one in values if is_jax(one)), None)
+        if (
+            array is not None and method == "__call__" and not kwargs
+        ):  # numpy would leave JAX, and a tape see nothing of it
+            return getattr(array.__array_namespace__(), function.__name__)(*values)
+        return getattr(function, method)(*values, **kwargs)
 
     def __getitem__(self, key: Any) -> Any:
         return self.read_value()[key]
@@ -326,10 +332,9 @@ class Variable(Readable, metaclass=_Creation):
         )
 
     def __repr__(self) -> str:
-        return (
-            f"<tf.Variable {self.name!r} shape={self.shape} dtype={dtype_name(self.dtype)}, "
-            f"numpy={numpy_text(self.backend.get(self.stored))}>"
-        )
+        known = HERE.get().draft is None  # before a program runs, its variables have no value
+        value = f", numpy={numpy_text(self.backend.get(self.stored))}" if known else ""
+        return f"<tf.Variable {self.name!r} shape={self.shape} dtype={dtype_name(self.dtype)}{value}>"
 
 
 class VariableReference:

@@ -100,6 +100,9 @@ def test_autograph_can_be_switched_off_and_the_error_says_so():
 
 
 def test_functions_inside_of_others_decide_for_themselves():
+    converted_itself = tf.function(branching)
+    assert [2, 3] == [int(tf.function(lambda x: converted_itself(x), autograph=False)(tf.constant(x))) for x in (1, -3)]
+
     inner = tf.function(branching, autograph=False)
 
     with pytest.raises(Exception, match="boolean"):
@@ -122,8 +125,14 @@ def test_the_functions_of_replicas_and_of_merge_call_are_converted():
         assert [6] == [int(one) for one in strategy.experimental_local_results(result)]
 
 
-def test_a_range_that_a_tensor_ends_can_only_be_looped_over():
+def test_a_range_that_a_tensor_ends_is_looped_over_in_the_program_and_used_otherwise_in_python():
+    counts = tf.function(lambda n: tf.range(n) + 1 if n > 0 else n)
+    lengths = tf.function(lambda n: len(tf.range(n)) if n > 0 else n)
+
+    assert [[1, 2, 3], [1]] == [counts(tf.constant(n)).numpy().tolist() for n in (3, 1)]
+    assert [3, -1] == [int(lengths(tf.constant(n))) for n in (3, -1)]
+
+
+def test_a_range_that_a_tensor_ends_is_not_gone_through_in_code_that_is_not_converted():
     with pytest.raises(ValueError, match=r"expected `for i in tf\.range"):
-        tf.function(lambda n: tf.range(n) + 1 if n > 0 else n)(tf.constant(3))
-    with pytest.raises(ValueError, match="asked for its length"):
-        tf.function(lambda n: len(tf.range(n)) if n > 0 else n)(tf.constant(3))
+        tf.function(lambda n: [one + 1 for one in tf.range(n)], autograph=False)(tf.constant(3))

@@ -81,6 +81,20 @@ def test_variables_are_read_and_written_in_each_turn(backend):
         assert 22.0 == total.numpy()
 
 
+def test_a_condition_may_write_variables():
+    count = tf.Variable(0)
+
+    @tf.function
+    def step(n):
+        total = 0
+        while count.assign_add(1) < n:
+            total += 10
+        return total
+
+    assert 30 == int(step(tf.constant(4)))
+    assert 4 == count.numpy()
+
+
 def test_the_body_is_called_once_however_often_the_loop_turns():
     calls = []
 
@@ -167,6 +181,41 @@ def test_a_loop_of_known_length_can_be_differentiated_also_after_a_break():
         return jax.grad(power)(x)
 
     assert 12.0 == float(slope(tf.constant(2.0)))
+
+
+def test_a_gradient_through_a_loop_that_turns_as_often_as_a_tensor_says():
+    import jax
+
+    calls = []
+
+    @tf.function
+    def in_python(x, n):
+        calls.append("in Python")
+
+        def power(y):
+            result = y
+            for _ in tf.range(n):
+                result = result * y
+            return result
+
+        return jax.grad(power)(x)
+
+    @tf.function
+    def in_a_program(x, n):
+        calls.append("in a program")
+
+        def power(y):
+            result = y
+            for _ in tf.range(n):
+                tf.autograph.experimental.set_loop_options(maximum_iterations=8)
+                result = result * y
+            return result
+
+        return jax.grad(power)(x)
+
+    for function in (in_python, in_a_program):
+        assert [12.0, 1.0] == [float(function(tf.constant(2.0), tf.constant(n))) for n in (2, 0)]
+    assert ["in Python"] * 3 + ["in a program"] == calls
 
 
 def test_loops_in_replicas_and_around_them():

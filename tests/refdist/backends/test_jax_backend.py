@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as generators
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
@@ -69,8 +69,8 @@ def test_devices_have_the_names_of_jax_devices_in_their_order():
 def test_code_of_others_computes_on_the_device_that_was_entered():
     with BACKEND.on(BACKEND.devices()[3]):
         assert BACKEND.devices()[3] == BACKEND.device_of(jax.numpy.ones(2) + 1)
-        with BACKEND.on(None):
-            assert BACKEND.devices()[3] == BACKEND.device_of(jax.numpy.ones(2))
+        with BACKEND.on(None):  # whatever block the code is in
+            assert BACKEND.devices()[0] == BACKEND.device_of(jax.numpy.ones(2))
     assert BACKEND.devices()[0] == BACKEND.device_of(jax.numpy.ones(2))
 
 
@@ -93,7 +93,11 @@ def test_numbers_that_jax_would_cut_to_32_bits_are_refused(numbers, dtype):
 @given(
     number=generators.integers(-(2**31), 2**31 - 1) | generators.floats(width=32, allow_nan=True, allow_infinity=True)
 )
-@settings(max_examples=30)
+@example(2**31 - 1)
+@example(-(2**31))
+@example(float(np.finfo(np.float32).max))
+@example(np.nan)
+@settings(max_examples=20)
 def test_numbers_that_fit_into_32_bits_are_taken_whatever_their_dtype(number):
     array = np.array([number, number], np.int64 if isinstance(number, int) else np.float64)
     tensor = BACKEND.put(array, None)

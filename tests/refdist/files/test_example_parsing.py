@@ -106,6 +106,25 @@ def test_lists_of_features_that_do_not_fit_are_told(feature, error):
         tf.io.parse_single_sequence_example(SEQUENCE, sequence_features=feature)
 
 
+@pytest.mark.parametrize(
+    ("data", "indices", "values", "shape"),
+    [
+        (EXAMPLE, [[0], [1], [2]], [1, -2, 3], [3]),
+        ([EXAMPLE, SHORT], [[0, 0], [0, 1], [0, 2], [1, 0]], [1, -2, 3, 7], [2, 3]),
+    ],
+)
+def test_a_feature_of_any_length_is_sparse(data, indices, values, shape):
+    if not hasattr(tf, "SparseTensor"):
+        with pytest.raises(NotImplementedError, match="FixedLenSequenceFeature"):
+            tf.io.parse_example(data, {"i": varying(tf.int64)})
+        return
+    found = tf.io.parse_example(data, {"i": varying(tf.int64), "q": varying(tf.string)})
+    parts = found["i"].indices, found["i"].values, found["i"].dense_shape
+
+    assert [indices, values, shape] == [np.asarray(part).tolist() for part in parts]
+    assert [] == np.asarray(found["q"].values).tolist()
+
+
 @pytest.fixture
 def records(tmp_path):
     path = str(tmp_path / "a.tfrecord")

@@ -52,6 +52,7 @@ def test_what_is_taken_and_what_is_skipped_are_the_whole(stream, count):
     rows = rows_of(stream)
     first, rest = rows_of(taken(iter(stream), count)), rows_of(skipped(iter(stream), count))
 
+    assert all(map(len, skipped(iter(stream), count))), "no block without rows is left"
     assert (rows, []) == (first, rest) if count < 0 else (rows[:count], rows[count:]) == (first, rest)
 
 
@@ -96,6 +97,12 @@ def test_a_buffer_lets_every_row_come_first_sometimes(buffer):
     first = {rows_of(shuffled(iter([range(20)]), buffer, np.random.default_rng(seed)))[0] for seed in range(200)}
 
     assert set(range(min(buffer, 20))) == first
+
+
+def test_what_is_left_in_the_buffer_at_the_end_is_mixed_too():
+    orders = [rows_of(shuffled(iter([range(20)]), 19, np.random.default_rng(seed))) for seed in range(50)]
+
+    assert len({order[1] for order in orders}) > 10
 
 
 def test_the_same_rows_in_another_order_are_taken_in_the_same_way():

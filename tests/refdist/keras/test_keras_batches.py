@@ -86,7 +86,8 @@ def test_pieces_cover_all_rows_in_order_and_differ_by_at_most_one(rows, count):
 
     assert list(range(rows)) == [row for part in kept for row in part]
     assert nothing is None
-    assert max(map(len, kept)) - min(map(len, kept)) <= 1
+    assert len(kept[0]) == max(map(len, kept)), "the first replica always has rows"
+    assert len(kept[0]) - min(map(len, kept)) <= 1
     assert [len(part) / rows for part in kept] == list(each)
     assert isinstance(shares, PerReplica) == (rows % count > 0)
     assert all(len(part) for part in parts), "a replica without rows gets one, so that it can take part"

@@ -84,7 +84,7 @@ def differences(answers, evaluate, narrow):
     for expression, expected in answers.items():
         try:
             results = evaluate(expression)
-        except (TypeError, ValueError, ZeroDivisionError) as error:
+        except (IndexError, TypeError, ValueError, ZeroDivisionError) as error:
             if isinstance(expected, list):
                 yield f"{expression}: {error!r}"
         else:

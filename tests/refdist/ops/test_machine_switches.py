@@ -104,3 +104,13 @@ def test_what_is_taken_back_is_accepted():
 
     assert not tf.debugging.get_log_device_placement()
     assert not tf.debugging.is_traceback_filtering_enabled()
+
+
+def test_what_is_built_in_is_told():
+    assert [False, False, False, True] == [
+        tf.test.is_built_with_cuda(),
+        tf.test.is_built_with_gpu_support(),
+        tf.test.is_built_with_rocm(),
+        tf.test.is_built_with_xla(),
+    ]
+    assert "2.21.0" == tf.version.VERSION

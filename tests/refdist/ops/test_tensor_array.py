@@ -69,9 +69,25 @@ def test_elements_of_a_loop_have_one_shape():
         step(tf.constant(2))
 
 
-def test_a_size_that_is_not_known_is_refused():
-    with pytest.raises(ValueError, match="not known before the program runs"):
-        tf.function(lambda n: tf.TensorArray(tf.float32, size=n).size())(tf.constant(3))
+def test_a_size_that_only_python_can_know():
+    @tf.function
+    def counted(n):
+        array = tf.TensorArray(tf.float32, size=n)
+        for i in tf.range(n):
+            array = array.write(i, tf.cast(i, tf.float32))
+        return array.stack()
+
+    @tf.function
+    def grown(n):
+        array = tf.TensorArray(tf.int32, size=0, dynamic_size=True)
+        for i in tf.range(n):
+            array = array.write(array.size(), i)
+            if tf.reduce_sum(array.stack()) > 4:
+                break
+        return array.stack()
+
+    assert [[0, 1, 2], [0]] == [counted(tf.constant(n)).numpy().tolist() for n in (3, 1)]
+    assert [0, 1, 2, 3] == grown(tf.constant(9)).numpy().tolist()
 
 
 def test_an_array_that_only_one_branch_writes():

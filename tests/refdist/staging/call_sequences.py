@@ -588,11 +588,6 @@ def distributed_batches(record):
 
 
 @case
-def distributed_batches_with_a_partial_one(record):
-    distributed(record, 6, 4)
-
-
-@case
 def distributed_batches_with_an_uneven_one(record):
     distributed(record, 7, 4)
 

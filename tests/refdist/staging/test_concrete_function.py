@@ -68,6 +68,14 @@ def test_sizes_that_are_not_known_are_those_of_the_calls(any_backend):
     concrete = tf.function(lambda x: x * 2).get_concrete_function(tf.TensorSpec([None], tf.float32))
 
     assert [[2.0], [2.0, 2.0]] == [concrete(tf.ones([count])).tolist() for count in (1, 2)]
+    assert tf.TensorSpec([None], tf.float32) == concrete.structured_outputs
+
+
+def test_outputs_that_depend_on_a_size_are_not_known(any_backend):
+    function = tf.function(lambda x: tf.ones([int(x.shape[0])]))
+    concrete = function.get_concrete_function(tf.TensorSpec([None], tf.float32))
+
+    assert [[1.0], [1.0, 1.0]] == [concrete(tf.ones([count])).tolist() for count in (1, 2)]
     with pytest.raises(ValueError, match="specs without None"):
         concrete.structured_outputs  # noqa: B018
 

@@ -41,23 +41,33 @@ def test_sizes_are_one_each_where_that_works_and_one_for_all_elsewhere():
         exported(tf.function(lambda x: 1 / 0), (ANY,), {})
 
 
-def test_mirrored_variables_are_read_once_and_replicas_are_refused(strategy):
-    with strategy.scope():
-        mirrored = tf.Variable(2.0)
-        own = tf.Variable(
-            1.0, synchronization=tf.VariableSynchronization.ON_READ, aggregation=tf.VariableAggregation.SUM
+def test_what_is_one_for_all_replicas_is_saved_and_what_is_not_is_refused(strategy, tmp_path):
+    def own(aggregation):
+        return tf.Variable(
+            2, synchronization=tf.VariableSynchronization.ON_READ, aggregation=aggregation, dtype=tf.float32
         )
-    made = exported(tf.function(lambda x: x * mirrored), (ANY,), {})
 
-    assert (mirrored.storage,) == made.reads
+    module, number = tf.Module(), tf.distribute.get_replica_context
+    with strategy.scope():
+        module.mirrored = tf.Variable(2.0)
+        module.sum, module.mean = own(tf.VariableAggregation.SUM), own(tf.VariableAggregation.MEAN)
+    module.sum.assign(7.0)
 
-    def replicas(x):
-        parts = strategy.run(lambda: x + float(tf.distribute.get_replica_context().replica_id_in_sync_group))
-        return strategy.reduce("SUM", parts, axis=None)
+    def parts(x):
+        return strategy.run(lambda: x * (number().replica_id_in_sync_group + 1.0))
 
-    for wrong in (lambda x: x * own, replicas):
-        with pytest.raises(ValueError, match="expected one that computes once"):
-            exported(tf.function(wrong), (ANY,), {})
+    def all_of_them(x):
+        return x * module.mirrored, x * module.sum, x * module.mean, strategy.reduce("SUM", parts(x), axis=None)
+
+    module.f = tf.function(all_of_them, input_signature=[tf.TensorSpec([3], tf.float32)])
+    expected = [np.asarray(one).tolist() for one in all_of_them(tf.ones([3]))]
+    tf.saved_model.save(module, str(tmp_path))
+    results = tf.saved_model.load(str(tmp_path)).f(tf.ones([3]))
+
+    assert [[2.0] * 3, [7.0] * 3, [2.0] * 3, [3.0] * 3] == expected
+    assert expected == [np.asarray(one).tolist() for one in results]
+    with pytest.raises(ValueError, match="what each replica has its own of"):
+        exported(tf.function(parts), (ANY,), {})
 
 
 def test_what_only_python_can_do_is_refused():

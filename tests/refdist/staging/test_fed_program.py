@@ -100,18 +100,19 @@ def test_the_program_can_be_read_without_taking_anything(any_backend):
     assert 2.0 == float(step())
 
 
-def test_a_body_that_takes_from_another_iterator_for_another_shape_is_refused(any_backend):
+@pytest.mark.parametrize("takes", [lambda first, second: second, lambda first, second: (next(first), first)[1]])
+def test_a_body_that_takes_other_elements_for_another_size_is_refused(any_backend, takes):
     first, second = (iter(numbers(1, 2, 3).batch(2)) for _ in range(2))
-    turn = []
+    sizes = []
 
     @tf.function
     def step(first, second):
-        turn.append(1)
-        x = next(first if len(turn) < 2 else second)
-        return x[0] if x.shape[0] > 1 else x[0] * 2  # which depends on the size
+        x = next(first if len(sizes) < 2 else takes(first, second))
+        sizes.append(x.shape[0])
+        return x * int(sizes[-1])  # which has to know the size
 
     step(first, second)
-    with pytest.raises(RuntimeError, match="another order"):
+    with pytest.raises(RuntimeError, match="other elements"):
         step(first, second)
 
 

@@ -139,10 +139,12 @@ def test_results_of_different_shape_are_each_replicas_own_as_in_eager_code(virtu
 
 def test_a_variable_that_only_some_replicas_write_keeps_its_value_on_the_others(virtual):
     with virtual.scope():
-        own = tf.Variable([1.0, 1.0], synchronization=ON_READ, aggregation=SUM)
+        own, other = (tf.Variable([1.0, 1.0], synchronization=ON_READ, aggregation=SUM) for _ in range(2))
 
     @tf.function
     def step(x):
+        if number() == 1:
+            other.assign(x)
         if number() == 2:
             own.assign_add(x)
         if number() == 0:
@@ -151,6 +153,7 @@ def test_a_variable_that_only_some_replicas_write_keeps_its_value_on_the_others(
     virtual.run(step, args=(tf.constant([5.0, 6.0]),))
 
     assert [[10, 10], [1, 1], [6, 7]] == numbers(virtual, own)
+    assert [[1, 1], [5, 6], [1, 1]] == numbers(virtual, other)
 
 
 def test_what_one_replica_has_written_is_not_read_by_the_next(virtual):

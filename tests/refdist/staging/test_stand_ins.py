@@ -48,3 +48,24 @@ def test_text_for_each_replica_is_handed_on_and_cannot_be_taken_apart(strategy):
     assert words is tf.function(lambda x: x)(words)
     with pytest.raises(ValueError, match="components of a per-replica value of 2 were asked for"):
         tf.function(lambda x: x.values)(words)
+
+
+def test_values_and_variables_can_be_printed_while_a_program_is_written(names, capsys):
+    strategy = tf.distribute.MirroredStrategy(names[:2])
+    value = strategy.run(lambda: tf.constant(1.0))
+    with strategy.scope():
+        mirrored = tf.Variable(1.0)
+
+    @tf.function
+    def shown(x, plain, mirrored):
+        print(x)
+        print(f"{plain} {mirrored}")
+        return plain + mirrored
+
+    for _ in range(2):
+        assert 3.0 == float(shown(value, tf.Variable(2.0), mirrored))
+    printed = capsys.readouterr().out
+
+    assert printed.startswith("PerReplica:{\n  0: Tensor(shape=(), dtype=float32),\n  1:")
+    assert "<tf.Variable 'Variable:0' shape=() dtype=float32>" in printed
+    assert 1 == printed.count("PerReplica:{\n  0: Tensor")

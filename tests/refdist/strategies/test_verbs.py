@@ -56,6 +56,11 @@ class TestUpdate:
         homes = [device[-5:] for device in strategy.extended.worker_devices]
         assert [(home, i + 1.0, 5.0, i + 1.0) for i, home in enumerate(homes)] == seen
 
+    def test_what_it_makes_lies_with_the_copy(self, strategy, names):
+        found = strategy.extended.update(make(strategy), lambda copy: tf.constant(2.0) + 1.0)
+
+        assert ([3.0] * 3, names[1:4]) == (numbers(strategy, found), places(strategy, found))
+
     def test_nests_of_arguments_are_taken_apart(self, strategy):
         variable = make(strategy, 0.0, synchronization=ON_READ, aggregation=SUM)
         strategy.extended.update(variable, lambda copy, x: copy.assign(x["a"][0]), args=({"a": [each(strategy)]},))

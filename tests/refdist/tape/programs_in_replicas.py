@@ -108,6 +108,22 @@ def the_gradient_is_reduced_and_applied(tf, strategy):
 
 
 @program
+def a_merge_function_is_no_part_of_the_tape(tf, strategy):
+    with strategy.scope():
+        v = tf.Variable(2.0)
+
+    def step(x):
+        replica = tf.distribute.get_replica_context()
+        with tf.GradientTape() as tape:
+            y = v * x[0]
+            total = replica.merge_call(lambda every, value: every.reduce("SUM", value, axis=None), args=(y,))
+            z = y * total
+        return tape.gradient(z, v)
+
+    return local(tf, strategy, strategy.run(step, args=(numbers(tf, strategy, [1.0, 2.0], [3.0, 4.0]),)))
+
+
+@program
 def collectives_outside_of_the_tape(tf, strategy):
     def step(x):
         with tf.GradientTape() as tape:

@@ -4,6 +4,8 @@ TensorFlow's own answers are in tests/fixtures/gradients.json: `python tests/ref
 TensorFlow is installed.
 """
 
+import numpy as np
+
 PROGRAMS = {}
 
 
@@ -342,6 +344,15 @@ def used_outside_of_the_block(tf):
         y = x * 3.0
     z = y * 2.0
     return tape.gradient(z, x)
+
+
+@program
+def tensors_beside_variables(tf):
+    v, w = tf.Variable([1.0, 2.0, 3.0]), tf.Variable([[1.0], [2.0], [3.0]])
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.ones([2, 3]) @ w) + tf.reduce_sum(tf.constant([1.0, 5.0, 2.0]) * v)
+        y += tf.reduce_sum(np.array([2.0, 3.0, 4.0], np.float32) * v - np.float32(2.0) / v)
+    return tape.gradient(y, [v, w])
 
 
 @program

@@ -1,8 +1,10 @@
 """Gradients are those of TensorFlow, on every backend, eagerly and in functions."""
 
 import functools
+import gc
 import json
 import pathlib
+import weakref
 
 import jax
 import jax.numpy as jnp
@@ -69,6 +71,19 @@ def test_a_tape_forgets_after_one_gradient():
 
     with pytest.raises(RuntimeError, match=r"A second gradient was asked of a GradientTape.*persistent=True"):
         tape.gradient(y, x)
+
+
+def test_a_tape_gives_back_the_memory_of_what_it_has_recorded():
+    x = tf.Variable(tf.ones([3]))
+    with tf.GradientTape() as tape:
+        inner = tf.exp(x)
+        y = tf.reduce_sum(inner)
+    gone = weakref.ref(inner)
+    del inner
+    tape.gradient(y, x)
+    gc.collect()
+
+    assert gone() is None
 
 
 def test_a_tape_is_entered_once():

@@ -144,3 +144,10 @@ def test_the_whole_lies_where_its_rows_do_unless_it_is_asked_elsewhere(any_backe
 
     assert devices[1] == any_backend.device_of(as_tensor(any_backend, slices, None))
     assert devices[2] == any_backend.device_of(as_tensor(any_backend, slices, devices[2]))
+
+
+@MODES
+@pytest.mark.parametrize("index", [-1, 2])
+def test_rows_that_the_whole_does_not_have_are_refused(mode, index):
+    with tf.using("simulator", gpus=1), pytest.raises(ValueError, match=r"indices beyond the 2 rows .*expected 0 to 1"):
+        mode(lambda at: tf.convert_to_tensor(tf.IndexedSlices(tf.constant([5.0]), at, [2])))(tf.constant([index]))

@@ -3,6 +3,7 @@
 from refdist._core.base.enums import InputReplicationMode, ReduceOp
 from refdist._core.base.options import InputContext, RunOptions
 from refdist._core.input.input_iterator import InputIterator
+from refdist._core.ops.missing_names import lacking as _lacking
 from refdist._core.replicas.context import (
     ReplicaContext,
     get_replica_context,
@@ -22,6 +23,8 @@ from refdist._core.strategies.v1_strategies import OneDeviceStrategyV1 as OneDev
 from refdist._core.strategies.v1_strategies import StrategyV1 as Strategy
 from refdist._core.strategies.verbs import StrategyExtended
 from refdist.compat.v1.distribute import experimental
+
+__getattr__ = _lacking("compat.v1.distribute")
 
 __all__ = [
     "CrossDeviceOps",

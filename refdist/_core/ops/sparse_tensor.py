@@ -1,0 +1,104 @@
+"""`tf.SparseTensor`: the elements of a tensor that are not zero, and where they are."""
+
+from typing import Any
+
+import numpy as np
+
+from refdist._core.base.errors import InvalidArgumentError
+from refdist._core.base.jax_facts import is_tracer
+from refdist._core.base.tensor_shape import TensorShape
+from refdist._core.ops.computed_with_jax import kernel
+from refdist._core.ops.index_functions import gather_nd, unsorted_segment_sum
+from refdist._core.ops.shape_functions import gather
+from refdist._core.ops.tensor_functions import constant, convert_to_tensor, fresh
+
+
+class SparseTensor:
+    """Elements at indices, in a tensor of a shape that is otherwise empty.
+
+    >>> import refdist as tf
+    >>> tf.sparse.to_dense(tf.SparseTensor([[0, 1], [1, 0]], [3, 4], [2, 2])).tolist()
+    [[0, 3], [4, 0]]
+    """
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self._indices = convert_to_tensor(indices) if is_tracer(indices) else fresh(_wide(indices))
+        self._values = convert_to_tensor(values)
+        self._sizes = tuple(int(size) for size in dense_shape)
+        expected = (self._values.shape[0] if self._values.shape else 0, len(self._sizes))
+        if tuple(self._indices.shape) != expected:
+            raise ValueError(
+                f"A SparseTensor got indices of shape {tuple(self._indices.shape)} for {expected[0]} values in {expected[1]} "
+                f"dimensions; expected one row for each value. Correct them."
+            )
+
+    indices = property(lambda self: self._indices)
+    values = property(lambda self: self._values)
+    dtype = property(lambda self: self._values.dtype)
+    shape = property(lambda self: TensorShape(self._sizes))
+    rank = property(lambda self: len(self._sizes))
+
+    @property
+    def dense_shape(self) -> Any:
+        """The sizes of the whole tensor, as a tensor."""
+        return fresh(np.array(self._sizes, np.int64))
+
+    def with_values(self, new_values: Any) -> "SparseTensor":
+        """Other elements at the same indices."""
+        return SparseTensor(self._indices, new_values, self._sizes)
+
+    def __repr__(self) -> str:
+        return f"<tf.SparseTensor of {self._values.shape[0]} values, shape={self._sizes}, dtype={self.dtype}>"
+
+
+def to_dense(sp_input: SparseTensor, default_value: Any = None, validate_indices: bool = True, name: Any = None) -> Any:
+    """Make the whole tensor, with a value where there is none."""
+    given = _sparse(sp_input, "to_dense")
+    sizes = tuple(given.shape)
+    filled = constant(0 if default_value is None else default_value, given.dtype, sizes)
+    return kernel("scattered", filled, given.indices, given.values, how="set")
+
+
+def from_dense(tensor: Any, name: Any = None) -> SparseTensor:
+    """Keep the elements that are not zero."""
+    given = convert_to_tensor(tensor)
+    if is_tracer(given):
+        raise InvalidArgumentError(
+            "from_dense() got a tensor in a function; expected one that is known before the program runs, because the number of "
+            "elements depends on it. Call it outside."
+        )
+    places = np.argwhere(np.asarray(given) != 0)
+    return SparseTensor(places, gather_nd(given, places.astype(np.int32)), given.shape)
+
+
+def reorder(sp_input: SparseTensor, name: Any = None) -> SparseTensor:
+    """Put elements in the order of their indices."""
+    given = _sparse(sp_input, "reorder")
+    order = np.lexsort(np.asarray(given.indices).T[::-1])
+    return SparseTensor(
+        np.asarray(given.indices)[order], gather(given.values, order.astype(np.int32)), tuple(given.shape)
+    )
+
+
+def sparse_dense_matmul(
+    sp_a: SparseTensor, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: Any = None
+) -> Any:
+    """Multiply a sparse matrix by a whole one."""
+    given, whole = _sparse(sp_a, "sparse_dense_matmul"), convert_to_tensor(b)
+    whole = whole.T if adjoint_b else whole
+    row, column = (1, 0) if adjoint_a else (0, 1)
+    parts = gather(whole, given.indices[:, column]) * given.values[:, None]
+    return unsorted_segment_sum(parts, given.indices[:, row], given.shape[row])
+
+
+def _sparse(value: Any, name: str) -> SparseTensor:
+    if not isinstance(value, SparseTensor):
+        raise TypeError(
+            f"{name}() got a {type(value).__name__}; expected a tf.SparseTensor. Use tf.sparse.from_dense()."
+        )
+    return value
+
+
+def _wide(indices: Any) -> np.ndarray[Any, Any]:
+    found = np.asarray(indices)
+    return found.astype(np.int64).reshape(found.shape if found.size else (0, found.shape[-1] if found.ndim == 2 else 1))

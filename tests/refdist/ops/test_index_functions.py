@@ -1,0 +1,40 @@
+"""What the recorded answers, which test_more_operations.py compares, do not say."""
+
+import numpy as np
+import pytest
+
+import refdist as tf
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda x: tf.boolean_mask(x, x > 1), "Use tf.where"),
+        (lambda x: tf.unique(x)[0], "outside of the function"),
+        (lambda x: tf.math.bincount(x), "minlength and maxlength"),
+        (lambda x: tf.sequence_mask(x), "Pass maxlen"),
+        (lambda x: tf.math.segment_sum(x, x), "unsorted_segment_sum"),
+        (lambda x: tf.math.confusion_matrix(x, x), "Pass num_classes"),
+    ],
+)
+def test_a_shape_that_depends_on_values_is_refused_in_a_function(any_backend, function, text):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        tf.function(function)(tf.constant([1, 2]))
+
+
+@pytest.mark.parametrize("around", [lambda step: step, tf.function], ids=["eager", "staged"])
+def test_indices_beyond_the_end_are_told_in_a_function_too(any_backend, around):
+    for step in (
+        lambda at: tf.gather_nd(tf.constant([1, 2]), at),
+        lambda at: tf.scatter_nd(at, tf.constant([1]), [2]),
+        lambda at: tf.tensor_scatter_nd_update(tf.constant([1, 2]), at, tf.constant([1])),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="indices beyond"):
+            around(step)(tf.constant([[2]]))
+
+
+def test_options_that_are_missing_say_what_to_do():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="each row by itself"):
+        tf.math.bincount([[1]], axis=-1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="clip_by_norm"):
+        tf.nn.embedding_lookup(np.ones((2, 2)), [0], max_norm=1.0)
