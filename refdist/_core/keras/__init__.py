@@ -14,8 +14,10 @@ _HOOKS = (
     "keras_state",
     "keras_variables",
     "keras_losses",
+    "keras_slices",
     "keras_optimizers",
     "keras_normalization",
+    "keras_names",
     "tracked",
     "trainer",
 )

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.keras.keras_slices import remembered, whole
 from refdist._core.keras.keras_variables import adopted, held, tensor
 from refdist._core.replicas import context
 from refdist._core.replicas.values import select
@@ -100,22 +100,29 @@ def _variables(optimizer: Any, gradients: Sequence[Any], given: Any) -> list[Any
 
 def _update(optimizer: Any, original: Callable[..., None], gradients: Sequence[Any], variables: list[Any]) -> None:
     """Compute an update from values, and assign the new ones."""
-    dense = [_dense(gradient, variable) for gradient, variable in zip(gradients, variables, strict=True)]
+    dense = _whole(gradients, variables)
     trainable, own = list(optimizer._trainable_variables), list(optimizer.variables)
     every = [*trainable, *own]
     old = [tensor(held(variable)) for variable in every]
     if hasattr(optimizer, "inner_optimizer"):  # its conditions are on values only
         by_key = {optimizer._var_key(one): gradient for one, gradient in zip(variables, dense, strict=True)}
-        whole = [by_key.get(optimizer._var_key(one)) for one in trainable]
-        news: Any = optimizer.stateless_apply(old[len(trainable) :], whole, old[: len(trainable)])
+        every_gradient = [by_key.get(optimizer._var_key(one)) for one in trainable]
+        news: Any = optimizer.stateless_apply(old[len(trainable) :], every_gradient, old[: len(trainable)])
         new = [*news[0], *news[1]]
     else:
+        remembered(gradients, dense)
         with _stateless.StatelessScope(state_mapping=list(zip(every, old, strict=True))) as scope:
             original(optimizer, dense, variables)
+        remembered((), ())
         new = [scope.get_current_value(variable) for variable in every]
     for variable, before, after in zip(every, old, new, strict=True):
         if after is not before:
             held(variable).assign(_core.cast(after, variable.dtype))
+
+
+def _whole(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+    pairs = zip(gradients, variables, strict=True)
+    return [None if gradient is None else whole(gradient, variable) for gradient, variable in pairs]
 
 
 def clipped(optimizer: Any, gradients: list[Any], variables: list[Any], values: Sequence[Any]) -> list[Any]:
@@ -132,8 +139,8 @@ def clipped(optimizer: Any, gradients: list[Any], variables: list[Any], values: 
     for variable, value in zip(optimizer.variables, values, strict=True):
         if variable is getattr(optimizer, "dynamic_scale", None):
             scale = scale * value
-    dense = [_dense(gradient, variable) for gradient, variable in zip(gradients, variables, strict=True)]
-    clipped = inner._clip_gradients([None if one is None else one / scale for one in dense])
+    dense = [None if one is None else one / scale for one in _whole(gradients, variables)]
+    clipped = inner._clip_gradients(dense)
     return [None if one is None else one * scale for one in clipped]
 
 
@@ -148,16 +155,6 @@ def without_clipping(optimizer: Any) -> Generator[None]:
         yield
     finally:
         attributes.update(before)
-
-
-def _dense(gradient: Any, variable: Any) -> Any:
-    """A gradient as a tensor of JAX; slices are added up into one of the variable's shape."""
-    if gradient is None:
-        return None
-    if not isinstance(gradient, IndexedSlices):
-        return tensor(gradient)
-    zeros = _core.jnp.zeros(variable.shape, variable.dtype)
-    return zeros.at[tensor(gradient.indices)].add(tensor(gradient.values))
 
 
 def _building(original: Callable[..., None]) -> Callable[..., None]:

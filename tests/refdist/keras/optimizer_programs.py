@@ -26,6 +26,9 @@ CASES = {
     "accumulation": ("SGD", {"gradient_accumulation_steps": 2}, False),
     "schedule": ("schedule", {}, True),
     "dynamic scale": ("scaled", {}, True),
+    "slices": ("SGD", {"momentum": 0.5}, True),
+    "slices that are squared": ("Adam", {}, True),
+    "slices with magnitudes": ("Adamax", {}, False),
 }
 
 
@@ -55,10 +58,10 @@ def weights(tf, case):
 
     def replica():
         number = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32)
-        gradients = (
-            tf.constant([[1.0, -2.0], [0.5, 0.1], [2.0, 1.0]]) * (number + 1.0),
-            tf.constant([1.5, -0.5]) - number,
-        )
+        gradient = tf.constant([[1.0, -2.0], [0.5, 0.1], [2.0, 1.0]]) * (number + 1.0)
+        if case.startswith("slices"):  # a row is there twice
+            gradient = tf.IndexedSlices(gradient, tf.constant([0, 2, 0]), tf.constant([3, 2]))
+        gradients = gradient, tf.constant([1.5, -0.5]) - number
         optimizer.apply_gradients(zip(gradients, [matrix, vector], strict=True))
 
     def step():

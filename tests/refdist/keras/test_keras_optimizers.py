@@ -72,25 +72,6 @@ def test_gradients_that_are_summed_already_are_not_summed_again(strategy):
     assert [0.0, 1.0] == variable.numpy().tolist()
 
 
-@pytest.mark.parametrize("kind", ["SGD", "Adam"])
-def test_slices_are_added_up_before_they_are_used(strategy, kind):
-    def weights(slices):
-        with strategy.scope():
-            table, optimizer = tf.Variable(np.ones((4, 2), "float32")), getattr(tf.keras.optimizers, kind)(0.1)
-
-        def replica():
-            values, rows = tf.constant([[1.0, 2.0], [3.0, 4.0]]) * (replica_number() + 1.0), [2, 2]
-            gradient = tf.IndexedSlices(values, tf.constant(rows))
-            if not slices:
-                gradient = tf.one_hot(rows, 4, axis=0) @ values
-            optimizer.apply_gradients([(gradient, table)])
-
-        tf.function(lambda: strategy.run(replica))()
-        return table.numpy()
-
-    np.testing.assert_allclose(weights(True), weights(False), rtol=1e-6)
-
-
 def test_the_learning_rate_can_be_changed_and_read(strategy):
     variable, optimizer = made(strategy)
     step = tf.function(lambda: strategy.run(lambda: optimizer.apply_gradients([(tf.constant([1.0, 1.0]), variable)])))
