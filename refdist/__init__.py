@@ -1,31 +1,18 @@
 """The documented `tf.distribute.Strategy` API, made again small: `import refdist as tf`."""
 
 from refdist import (
-    autograph,
-    bitwise,
     cluster,
     compat,
     config,
     data,
-    debugging,
     distribute,
-    dtypes,
     errors,
-    image,
     io,
-    linalg,
-    lookup,
     math,
     nest,
     nn,
-    profiler,
-    ragged,
     random,
     saved_model,
-    sparse,
-    strings,
-    summary,
-    test,
     testing,
     tpu,
     train,
@@ -58,53 +45,7 @@ from refdist._core.base.dtypes import (
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.tensor_shape import TensorShape
-from refdist._core.ops.assertions import Assert, assert_equal, assert_greater, assert_less, assert_rank, ensure_shape
-from refdist._core.ops.flow_functions import (
-    case,
-    cond,
-    foldl,
-    foldr,
-    map_fn,
-    scan,
-    switch_case,
-    vectorized_map,
-    while_loop,
-)
-from refdist._core.ops.index_functions import (
-    argsort,
-    boolean_mask,
-    broadcast_to,
-    cumsum,
-    gather_nd,
-    histogram_fixed_width,
-    meshgrid,
-    repeat,
-    reverse,
-    roll,
-    scatter_nd,
-    searchsorted,
-    sequence_mask,
-    sort,
-    strided_slice,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_max,
-    tensor_scatter_nd_min,
-    tensor_scatter_nd_sub,
-    tensor_scatter_nd_update,
-    unique,
-)
-from refdist._core.ops.index_functions import slice_ as slice
-from refdist._core.ops.linear_algebra import clip_by_global_norm, clip_by_norm, einsum, norm, tensordot
-from refdist._core.ops.logger import get_logger
-from refdist._core.ops.mapping_functions import (
-    constant_initializer,
-    numpy_function,
-    ones_initializer,
-    py_function,
-    random_normal_initializer,
-    random_uniform_initializer,
-    zeros_initializer,
-)
+from refdist._core.ops.late_names import late_names as _late_names
 from refdist._core.ops.neural_functions import (
     reduce_logsumexp,
 )
@@ -163,7 +104,6 @@ from refdist._core.ops.program_scopes import (
     print,
     timestamp,
 )
-from refdist._core.ops.ragged_tensor import RaggedTensor
 from refdist._core.ops.shape_functions import (
     add_n,
     argmax,
@@ -187,9 +127,6 @@ from refdist._core.ops.shape_functions import (
     where,
     zeros_like,
 )
-from refdist._core.ops.sparse_tensor import SparseTensor
-from refdist._core.ops.string_functions import as_string
-from refdist._core.ops.tensor_array import TensorArray
 from refdist._core.ops.tensor_functions import (
     Tensor,
     add,
@@ -216,7 +153,6 @@ from refdist._core.replicas.context import variable_creator_scope
 from refdist._core.replicas.graph import Graph
 from refdist._core.replicas.specs import TensorSpec
 from refdist._core.saving.module import Module
-from refdist._core.saving.variable_tree import VariableTree
 from refdist._core.seam.draft import executing_eagerly
 from refdist._core.staging.function import function
 from refdist._core.strategies.logical_devices import logical_pieces
@@ -224,39 +160,69 @@ from refdist._core.tape.custom_gradient import custom_gradient, gradients, recom
 from refdist._core.tape.gradient_tape import GradientTape, UnconnectedGradients
 from refdist._core.variables.variable import Variable
 from refdist._core.wiring import install as _install
-from refdist._core.wiring import loaded_when_asked_for as __getattr__  # noqa: F401, Python asks it for what is not here
+from refdist._core.wiring import loaded_when_asked_for as _loaded_when_asked_for
 
 _install()
+
+# What takes time to load, and not every program needs, by where it is.
+_LATE = {
+    "refdist._core.ops.string_functions": "as_string",
+    "refdist._core.ops.assertions": """
+        Assert assert_equal assert_greater assert_less assert_rank ensure_shape
+    """,
+    "refdist._core.ops.flow_functions": """
+        case cond foldl foldr map_fn scan switch_case vectorized_map while_loop
+    """,
+    "refdist._core.ops.index_functions": """
+        argsort boolean_mask broadcast_to cumsum gather_nd histogram_fixed_width meshgrid repeat reverse
+        roll scatter_nd searchsorted sequence_mask slice:slice_ sort strided_slice tensor_scatter_nd_add
+        tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update unique
+    """,
+    "refdist._core.ops.linear_algebra": """
+        clip_by_global_norm clip_by_norm einsum norm tensordot
+    """,
+    "refdist._core.ops.logger": """
+        get_logger
+    """,
+    "refdist._core.ops.mapping_functions": """
+        constant_initializer numpy_function ones_initializer py_function random_normal_initializer
+        random_uniform_initializer zeros_initializer
+    """,
+    "refdist._core.ops.ragged_tensor": """
+        RaggedTensor
+    """,
+    "refdist._core.ops.sparse_tensor": """
+        SparseTensor
+    """,
+    "refdist._core.ops.tensor_array": """
+        TensorArray
+    """,
+    "refdist._core.saving.variable_tree": """
+        VariableTree
+    """,
+}
+_MODULES = "autograph bitwise debugging dtypes image linalg lookup profiler ragged sparse strings summary test"
+__getattr__, __dir__ = _late_names("", globals(), _LATE, _MODULES, _loaded_when_asked_for)
 
 __version__ = "0.1.0"
 
 # fmt: off
 __all__ = [
-    "Assert", "DType", "GradientTape", "Graph", "IndexedSlices", "Module", "RaggedTensor", "SparseTensor", "Tensor",
-    "TensorArray", "TensorShape", "TensorSpec", "UnconnectedGradients", "Variable", "VariableAggregation",
-    "VariableSynchronization", "VariableTree", "abs", "acos", "acosh", "add", "add_n", "argmax", "argmin",
-    "argsort", "as_dtype", "as_string", "asin", "asinh", "assert_equal", "assert_greater", "assert_less",
-    "assert_rank", "atan", "atan2", "atanh", "autograph", "bfloat16", "bitwise", "bool", "boolean_mask",
-    "broadcast_to", "case", "cast", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "cluster", "compat",
-    "complex64", "complex128", "concat", "cond", "config", "constant", "constant_initializer",
-    "control_dependencies", "convert_to_tensor", "cos", "cosh", "cumsum", "custom_gradient", "data", "debugging",
-    "device", "device_name", "distribute", "divide", "double", "dtypes", "einsum", "ensure_shape", "equal",
-    "errors", "executing_eagerly", "exp", "expand_dims", "eye", "fill", "float16", "float32", "float64", "floor",
-    "foldl", "foldr", "function", "gather", "gather_nd", "get_current_name_scope", "get_logger", "gradients",
-    "greater", "greater_equal", "group", "half", "histogram_fixed_width", "identity", "image", "init_scope", "int8",
-    "int16", "int32", "int64", "io", "is_tensor", "less", "less_equal", "linalg", "linspace", "logical_and",
-    "logical_not", "logical_or", "logical_pieces", "lookup", "map_fn", "math", "matmul", "maximum", "meshgrid",
-    "minimum", "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "no_op", "norm", "not_equal",
-    "numpy_function", "one_hot", "ones", "ones_initializer", "ones_like", "pad", "pow", "print", "profiler",
-    "py_function", "ragged", "random", "random_normal_initializer", "random_uniform_initializer", "range", "rank",
-    "recompute_grad", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_sum", "repeat", "reshape", "reverse", "roll", "round", "saved_model", "scan",
-    "scatter_nd", "searchsorted", "sequence_mask", "shape", "sigmoid", "sign", "sin", "sinh", "size", "slice",
-    "sort", "sparse", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "strided_slice", "string",
-    "strings", "subtract", "summary", "switch_case", "tan", "tanh", "tensor_scatter_nd_add",
-    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update",
-    "tensordot", "test", "testing", "tile", "timestamp", "tpu", "train", "transpose", "truncatediv", "truncatemod",
-    "uint8", "uint16", "uint32", "uint64", "unique", "unstack", "use", "using", "variable_creator_scope",
-    "vectorized_map", "version", "where", "while_loop", "zeros", "zeros_initializer", "zeros_like",
+    "DType", "GradientTape", "Graph", "IndexedSlices", "Module", "Tensor", "TensorShape", "TensorSpec",
+    "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSynchronization", "abs", "acos", "acosh",
+    "add", "add_n", "argmax", "argmin", "as_dtype", "asin", "asinh", "atan", "atan2", "atanh", "bfloat16", "bool",
+    "cast", "clip_by_value", "cluster", "compat", "complex64", "complex128", "concat", "config", "constant",
+    "control_dependencies", "convert_to_tensor", "cos", "cosh", "custom_gradient", "data", "device", "device_name",
+    "distribute", "divide", "double", "equal", "errors", "executing_eagerly", "exp", "expand_dims", "eye", "fill",
+    "float16", "float32", "float64", "floor", "function", "gather", "get_current_name_scope", "gradients",
+    "greater", "greater_equal", "group", "half", "identity", "init_scope", "int8", "int16", "int32", "int64", "io",
+    "is_tensor", "less", "less_equal", "linspace", "logical_and", "logical_not", "logical_or", "logical_pieces",
+    "math", "matmul", "maximum", "minimum", "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "no_op",
+    "not_equal", "one_hot", "ones", "ones_like", "pad", "pow", "print", "random", "range", "rank", "recompute_grad",
+    "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
+    "reduce_sum", "reshape", "round", "saved_model", "shape", "sigmoid", "sign", "sin", "sinh", "size", "split",
+    "sqrt", "square", "squeeze", "stack", "stop_gradient", "string", "subtract", "tan", "tanh", "testing", "tile",
+    "timestamp", "tpu", "train", "transpose", "truncatediv", "truncatemod", "uint8", "uint16", "uint32", "uint64",
+    "unstack", "use", "using", "variable_creator_scope", "version", "where", "zeros", "zeros_like",
 ]
 # fmt: on

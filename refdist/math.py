@@ -1,26 +1,6 @@
 """`tf.math`: operations on each element, and reductions."""
 
-from refdist._core.ops.index_functions import (
-    bincount,
-    confusion_matrix,
-    count_nonzero,
-    cumprod,
-    cumsum,
-    in_top_k,
-    segment_max,
-    segment_mean,
-    segment_min,
-    segment_prod,
-    segment_sum,
-    top_k,
-    unsorted_segment_max,
-    unsorted_segment_mean,
-    unsorted_segment_min,
-    unsorted_segment_prod,
-    unsorted_segment_sum,
-)
-from refdist._core.ops.linear_algebra import polyval, reduce_euclidean_norm
-from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.late_names import late_names as _late_names
 from refdist._core.ops.neural_functions import (
     log_softmax,
     reduce_logsumexp,
@@ -28,7 +8,6 @@ from refdist._core.ops.neural_functions import (
     reduce_variance,
     softmax,
 )
-from refdist._core.ops.neural_layers import l2_normalize, zero_fraction
 from refdist._core.ops.operation_table import (
     abs,
     acos,
@@ -113,7 +92,16 @@ from refdist._core.ops.tensor_functions import (
     square,
 )
 
-__getattr__ = _lacking("math")
+_LATE = {
+    "refdist._core.ops.index_functions": """
+        bincount confusion_matrix count_nonzero cumprod cumsum in_top_k segment_max segment_mean
+        segment_min segment_prod segment_sum top_k unsorted_segment_max unsorted_segment_mean
+        unsorted_segment_min unsorted_segment_prod unsorted_segment_sum
+    """,
+    "refdist._core.ops.linear_algebra": "polyval reduce_euclidean_norm",
+    "refdist._core.ops.neural_layers": "l2_normalize zero_fraction",
+}
+__getattr__, __dir__ = _late_names("math", globals(), _LATE)
 
 __all__ = [
     "abs",
@@ -128,14 +116,9 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
-    "bincount",
     "ceil",
-    "confusion_matrix",
     "cos",
     "cosh",
-    "count_nonzero",
-    "cumprod",
-    "cumsum",
     "digamma",
     "divide",
     "divide_no_nan",
@@ -150,11 +133,9 @@ __all__ = [
     "floormod",
     "greater",
     "greater_equal",
-    "in_top_k",
     "is_finite",
     "is_inf",
     "is_nan",
-    "l2_normalize",
     "less",
     "less_equal",
     "lgamma",
@@ -174,12 +155,10 @@ __all__ = [
     "ndtri",
     "negative",
     "not_equal",
-    "polyval",
     "pow",
     "reciprocal",
     "reduce_all",
     "reduce_any",
-    "reduce_euclidean_norm",
     "reduce_logsumexp",
     "reduce_max",
     "reduce_mean",
@@ -191,11 +170,6 @@ __all__ = [
     "rint",
     "round",
     "rsqrt",
-    "segment_max",
-    "segment_mean",
-    "segment_min",
-    "segment_prod",
-    "segment_sum",
     "sigmoid",
     "sign",
     "sin",
@@ -209,14 +183,7 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
-    "top_k",
     "truediv",
-    "unsorted_segment_max",
-    "unsorted_segment_mean",
-    "unsorted_segment_min",
-    "unsorted_segment_prod",
-    "unsorted_segment_sum",
     "xdivy",
     "xlogy",
-    "zero_fraction",
 ]

@@ -1,7 +1,6 @@
 """`tf.nn`: what losses are made of."""
 
-from refdist._core.ops.index_functions import embedding_lookup, in_top_k, top_k
-from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.late_names import late_names as _late_names
 from refdist._core.ops.neural_functions import (
     compute_average_loss,
     l2_loss,
@@ -14,37 +13,6 @@ from refdist._core.ops.neural_functions import (
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
-from refdist._core.ops.neural_layers import (
-    avg_pool,
-    avg_pool1d,
-    avg_pool2d,
-    batch_normalization,
-    bias_add,
-    conv1d,
-    conv2d,
-    conv2d_transpose,
-    conv3d,
-    crelu,
-    depth_to_space,
-    depthwise_conv2d,
-    dropout,
-    elu,
-    gelu,
-    l2_normalize,
-    leaky_relu,
-    local_response_normalization,
-    max_pool,
-    max_pool1d,
-    max_pool2d,
-    relu6,
-    selu,
-    silu,
-    space_to_depth,
-    weighted_cross_entropy_with_logits,
-    zero_fraction,
-)
-from refdist._core.ops.neural_layers import local_response_normalization as lrn
-from refdist._core.ops.neural_layers import silu as swish
 from refdist._core.ops.operation_table import (
     sigmoid,
     softplus,
@@ -52,53 +20,31 @@ from refdist._core.ops.operation_table import (
     tanh,
 )
 
-__getattr__ = _lacking("nn")
+_LATE = {
+    "refdist._core.ops.index_functions": "embedding_lookup in_top_k top_k",
+    "refdist._core.ops.neural_layers": """
+        avg_pool avg_pool1d avg_pool2d batch_normalization bias_add conv1d conv2d conv2d_transpose
+        conv3d crelu depth_to_space depthwise_conv2d dropout elu gelu l2_normalize leaky_relu
+        local_response_normalization lrn:local_response_normalization max_pool max_pool1d
+        max_pool2d relu6 selu silu space_to_depth swish:silu weighted_cross_entropy_with_logits
+        zero_fraction
+    """,
+}
+__getattr__, __dir__ = _late_names("nn", globals(), _LATE)
 
 __all__ = [
-    "avg_pool",
-    "avg_pool1d",
-    "avg_pool2d",
-    "batch_normalization",
-    "bias_add",
     "compute_average_loss",
-    "conv1d",
-    "conv2d",
-    "conv2d_transpose",
-    "conv3d",
-    "crelu",
-    "depth_to_space",
-    "depthwise_conv2d",
-    "dropout",
-    "elu",
-    "embedding_lookup",
-    "gelu",
-    "in_top_k",
     "l2_loss",
-    "l2_normalize",
-    "leaky_relu",
-    "local_response_normalization",
     "log_softmax",
-    "lrn",
-    "max_pool",
-    "max_pool1d",
-    "max_pool2d",
     "moments",
     "relu",
-    "relu6",
     "scale_regularization_loss",
-    "selu",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",
-    "silu",
     "softmax",
     "softmax_cross_entropy_with_logits",
     "softplus",
     "softsign",
-    "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
-    "swish",
     "tanh",
-    "top_k",
-    "weighted_cross_entropy_with_logits",
-    "zero_fraction",
 ]

@@ -4,7 +4,6 @@ import importlib
 from typing import Any
 
 from refdist._core.base import jax_facts
-from refdist._core.ops import v1_optimizers
 from refdist._core.ops.missing_names import lacking
 from refdist._core.replicas import context
 from refdist._core.saving import module
@@ -16,11 +15,6 @@ def install() -> None:
     context.install_default(default_strategy)
     jax_facts.install(_jax_traces)
     module.install_keras(_keras_objects)
-    v1_optimizers.install_tape(_gradient_tape)
-
-
-def _gradient_tape() -> Any:
-    return importlib.import_module("refdist._core.tape.gradient_tape").GradientTape()
 
 
 def _jax_traces() -> Any:

@@ -9,19 +9,18 @@ from refdist._core.ops.device_listing import (
     list_physical_devices,
     set_logical_device_configuration,
 )
-from refdist._core.ops.machine_switches import (
-    get_soft_device_placement,
-    get_visible_devices,
-    set_soft_device_placement,
-    set_visible_devices,
-)
-from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.late_names import late_names as _late_names
 from refdist._core.staging.function import functions_run_eagerly, run_functions_eagerly
 from refdist._core.staging.function import functions_run_eagerly as experimental_functions_run_eagerly
 from refdist._core.staging.function import run_functions_eagerly as experimental_run_functions_eagerly
 from refdist.config import experimental, optimizer, threading
 
-__getattr__ = _lacking("config")
+_LATE = {
+    "refdist._core.ops.machine_switches": """
+        get_soft_device_placement get_visible_devices set_soft_device_placement set_visible_devices
+    """,
+}
+__getattr__, __dir__ = _late_names("config", globals(), _LATE)
 
 __all__ = [
     "LogicalDevice",
@@ -33,14 +32,10 @@ __all__ = [
     "experimental_run_functions_eagerly",
     "functions_run_eagerly",
     "get_logical_device_configuration",
-    "get_soft_device_placement",
-    "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
     "optimizer",
     "run_functions_eagerly",
     "set_logical_device_configuration",
-    "set_soft_device_placement",
-    "set_visible_devices",
     "threading",
 ]

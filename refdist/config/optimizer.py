@@ -1,8 +1,12 @@
 """`tf.config.optimizer`."""
 
-from refdist._core.ops.machine_switches import get_experimental_options, get_jit, set_experimental_options, set_jit
-from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.late_names import late_names as _late_names
 
-__getattr__ = _lacking("config.optimizer")
+_LATE = {
+    "refdist._core.ops.machine_switches": """
+        get_experimental_options get_jit set_experimental_options set_jit
+    """,
+}
+__getattr__, __dir__ = _late_names("config.optimizer", globals(), _LATE)
 
-__all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "set_jit"]
+__all__ = []

@@ -9,31 +9,17 @@ from refdist._core.input.dataset_options import (
     OptimizationOptions,
     ThreadingOptions,
 )
-from refdist._core.input.experimental_transforms import (
-    Counter,
-    assert_cardinality,
-    bucket_by_sequence_length,
-    cardinality,
-    choose_from_datasets,
-    copy_to_device,
-    enumerate_dataset,
-    from_list,
-    get_single_element,
-    group_by_window,
-    ignore_errors,
-    map_and_batch,
-    parallel_interleave,
-    prefetch_to_device,
-    sample_from_datasets,
-    scan,
-    shuffle_and_repeat,
-    take_while,
-    unbatch,
-    unique,
-)
-from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.late_names import late_names as _late_names
 
-__getattr__ = _lacking("data.experimental")
+_LATE = {
+    "refdist._core.input.experimental_transforms": """
+        Counter assert_cardinality bucket_by_sequence_length cardinality choose_from_datasets
+        copy_to_device enumerate_dataset from_list get_single_element group_by_window
+        ignore_errors map_and_batch parallel_interleave prefetch_to_device sample_from_datasets
+        scan shuffle_and_repeat take_while unbatch unique
+    """,
+}
+__getattr__, __dir__ = _late_names("data.experimental", globals(), _LATE)
 
 __all__ = [
     "AUTOTUNE",
@@ -42,27 +28,7 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
     "AutotuneOptions",
-    "Counter",
     "DistributeOptions",
     "OptimizationOptions",
     "ThreadingOptions",
-    "assert_cardinality",
-    "bucket_by_sequence_length",
-    "cardinality",
-    "choose_from_datasets",
-    "copy_to_device",
-    "enumerate_dataset",
-    "from_list",
-    "get_single_element",
-    "group_by_window",
-    "ignore_errors",
-    "map_and_batch",
-    "parallel_interleave",
-    "prefetch_to_device",
-    "sample_from_datasets",
-    "scan",
-    "shuffle_and_repeat",
-    "take_while",
-    "unbatch",
-    "unique",
 ]

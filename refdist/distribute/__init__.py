@@ -7,10 +7,9 @@ context, and `Strategy.reduce` for reductions.
 
 from refdist._core.base.enums import InputReplicationMode, ReduceOp
 from refdist._core.base.options import InputContext, InputOptions, RunOptions, ValueContext
-from refdist._core.coordination.server import Server
 from refdist._core.input.distributed_dataset import DistributedDataset, DistributedIterator
 from refdist._core.input.input_iterator import InputIterator
-from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.late_names import late_names as _late_names
 from refdist._core.replicas.context import (
     ReplicaContext,
     get_replica_context,
@@ -34,7 +33,10 @@ from refdist._core.strategies.tpu_strategy import TPUStrategy
 from refdist._core.strategies.verbs import StrategyExtended
 from refdist.distribute import cluster_resolver, coordinator, experimental
 
-__getattr__ = _lacking("distribute")
+_LATE = {
+    "refdist._core.coordination.server": "Server",
+}
+__getattr__, __dir__ = _late_names("distribute", globals(), _LATE)
 
 __all__ = [
     "CrossDeviceOps",
@@ -55,7 +57,6 @@ __all__ = [
     "ReductionToOneDevice",
     "ReplicaContext",
     "RunOptions",
-    "Server",
     "Strategy",
     "StrategyExtended",
     "TPUStrategy",

@@ -1,14 +1,7 @@
 """`tf.random`."""
 
 from refdist._core.base.entropy import set_seed
-from refdist._core.ops.missing_names import lacking as _lacking
-from refdist._core.ops.random_generator import (
-    Algorithm,
-    Generator,
-    create_rng_state,
-    get_global_generator,
-    set_global_generator,
-)
+from refdist._core.ops.late_names import late_names as _late_names
 from refdist._core.ops.random_numbers import (
     categorical,
     fold_in,
@@ -24,18 +17,18 @@ from refdist._core.ops.random_numbers import (
 )
 from refdist.random import experimental
 
-__getattr__ = _lacking("random")
+_LATE = {
+    "refdist._core.ops.random_generator": """
+        Algorithm Generator create_rng_state get_global_generator set_global_generator
+    """,
+}
+__getattr__, __dir__ = _late_names("random", globals(), _LATE)
 
 __all__ = [
-    "Algorithm",
-    "Generator",
     "categorical",
-    "create_rng_state",
     "experimental",
     "fold_in",
-    "get_global_generator",
     "normal",
-    "set_global_generator",
     "set_seed",
     "shuffle",
     "split",

@@ -1,5 +1,6 @@
 """The verbs of a strategy whose replicas run eagerly, written once and steered by its plan."""
 
+import importlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import Context
@@ -21,7 +22,6 @@ from refdist._core.replicas.lockstep import play
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, regroup
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.strategies import arguments
-from refdist._core.strategies.captured_state import watched
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.verbs import StrategyExtended, components_of
 from refdist._core.variables.creation import create_variable
@@ -86,7 +86,7 @@ class EagerExtended(StrategyExtended):
         ambient = backend.on(devices[0]) is not NOWHERE
         # It is restored once more at the end, because a Ctrl-C can keep a replica from leaving what it has entered.
         around = backend.on(None) if ambient else NOWHERE
-        watch = watched(fn, args, kwargs) if flax_loaded() else None
+        watch = _captured_state().watched(fn, args, kwargs) if flax_loaded() else None
         scope = self._resumed if ambient else None
         with step, around, fewer_collections(count) if count >= MANY else NOWHERE:
             try:
@@ -241,3 +241,8 @@ class EagerExtended(StrategyExtended):
 
 def _foreign(leaf: Any, tensor_type: type) -> bool:
     return hasattr(leaf, "__array__") and not isinstance(leaf, (tensor_type, Tensor, Variable))
+
+
+def _captured_state() -> Any:
+    """What watches objects of flax, which most programs do not have."""
+    return importlib.import_module("refdist._core.strategies.captured_state")

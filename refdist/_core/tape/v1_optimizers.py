@@ -12,16 +12,11 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.ops.tensor_functions import cast, convert_to_tensor
 from refdist._core.replicas import context
+from refdist._core.tape.gradient_tape import GradientTape
 from refdist._core.variables.tensors import current_value
 from refdist._core.variables.variable import Variable
 
-_tapes: list[Callable[[], Any]] = []
 _global_steps: "weakref.WeakKeyDictionary[Any, Variable]" = weakref.WeakKeyDictionary()
-
-
-def install_tape(make: Callable[[], Any]) -> None:
-    """Say how a GradientTape is made; a later room defines it."""
-    _tapes[:] = [make]
 
 
 class Optimizer:
@@ -63,7 +58,7 @@ class Optimizer:
                 f"compute_gradients() got a {type(loss).__name__}; expected a function that computes the loss, because gradients "
                 f"are taken while it runs. Pass it as lambda: loss(...)."
             )
-        with _tapes[0]() as tape:
+        with GradientTape() as tape:
             value = loss()
         variables = list(tape.watched_variables() if var_list is None else var_list)
         return list(zip(tape.gradient(value, variables, grad_loss), variables, strict=True))
