@@ -184,10 +184,10 @@ _LATE = {
     "refdist._core.ops.logger": """
         get_logger
     """,
-    "refdist._core.ops.mapping_functions": """
-        constant_initializer numpy_function ones_initializer py_function random_normal_initializer
-        random_uniform_initializer zeros_initializer
+    "refdist._core.ops.initializers": """
+        constant_initializer ones_initializer random_normal_initializer random_uniform_initializer zeros_initializer
     """,
+    "refdist._core.ops.python_functions": "numpy_function py_function",
     "refdist._core.ops.ragged_tensor": """
         RaggedTensor
     """,

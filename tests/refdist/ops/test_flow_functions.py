@@ -92,3 +92,12 @@ def test_loops_over_rows_in_replicas():
         result = tf.function(lambda own: strategy.run(step, args=(own,)))(own)
 
         assert [[3.0, 9.0]] * 2 == [one.numpy().tolist() for one in strategy.experimental_local_results(result)]
+
+
+@pytest.mark.parametrize("around", [lambda step: step, tf.function], ids=["eager", "staged"])
+def test_nests_are_taken_apart_and_put_together(any_backend, around):
+    step = around(lambda x, y: tf.map_fn(lambda one: {"sum": one[0] + one[1], "first": one[0]}, (x, y)))
+    found = step(tf.constant([1, 2]), tf.constant([[3], [4]]))
+
+    assert [[4], [6]] == np.asarray(found["sum"]).tolist()
+    assert [1, 2] == np.asarray(found["first"]).tolist()
