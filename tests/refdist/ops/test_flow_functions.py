@@ -1,6 +1,7 @@
 """Branches and loops as functions: `tests/refdist/autograph/programs.py` has the answers of TensorFlow; here is the rest."""
 
 import jax
+import numpy as np
 import pytest
 
 import refdist as tf
