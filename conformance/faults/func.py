@@ -13,6 +13,7 @@ from refdist._core.replicas.values import DistributedValues, select
 from refdist._core.staging.argument_kinds import ArgumentKinds
 from refdist._core.staging.cache_keys import ByIdentity
 from refdist._core.staging.function import Function
+from refdist._core.staging.program_source import ProgramSource
 from refdist._core.staging.staged_strategy import StagedExtended
 from refdist._core.strategies.strategy import Strategy
 
@@ -28,9 +29,16 @@ def every_replica_that_is_traced_takes_itself_for_the_first(plant: Plant) -> Non
 @fault("FUNC-02")
 def each_new_per_replica_value_is_traced_anew(plant: Plant) -> None:
     def wrapper(original: Callable[..., Any]) -> Any:
-        return lambda self, place, leaf: (original(self, place, leaf), ByIdentity(leaf))
+        def distributed(self: ArgumentKinds, place: int, leaf: Any) -> Any:
+            kind, *rest = original(self, place, leaf)
+            return ((kind, ByIdentity(leaf)), *rest)
+
+        return distributed
 
     plant.wrap(ArgumentKinds, "_distributed", wrapper)
+    plant.wrap(
+        ProgramSource, "program", lambda original: lambda self, call, around, _: original(self, call, around, object())
+    )
     # The name `refdist.function` is the decorator, not the module.
     plant.wrap(sys.modules[Function.__module__], "quick_key", lambda original: lambda args: None)
 
@@ -53,6 +61,7 @@ def a_function_with_a_signature_is_traced_anew_at_each_run(plant: Plant) -> None
         def run_in_replicas(self: Any, *args: Any) -> Any:
             if self.input_signature is not None:
                 self._programs.clear()
+                self._source._opened.clear()
             return original(self, *args)
 
         return run_in_replicas

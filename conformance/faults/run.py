@@ -280,10 +280,10 @@ def _trace_once(plant: Plant, placement: Placement) -> None:
 
     def wrapper(original: Callable[..., None]) -> Any:
         def init(
-            self: ReplicaDraft, compiler: Any, strategy: StrategyBase, stage: Any, *, once: bool, wide: bool
+            self: ReplicaDraft, compiler: Any, strategy: StrategyBase, *rest: Any, once: bool, **options: Any
         ) -> None:
             here = strategy.extended.plan.placement is placement
-            original(self, compiler, strategy, stage, once=once or here, wide=wide)
+            original(self, compiler, strategy, *rest, once=once or here, **options)
 
         return init
 

@@ -49,7 +49,7 @@ def values_of_variables_made_later_are_lost(plant: Plant) -> None:
 @fault("SCOPE-25")
 def a_function_belongs_to_the_strategy_that_was_current_at_its_definition(plant: Plant) -> None:
     def wrapper(original: Callable[..., None]) -> Any:
-        def init(self: Function, python_function: Callable[..., Any], *rest: Any) -> None:
+        def init(self: Function, python_function: Callable[..., Any], *rest: Any, **options: Any) -> None:
             strategy = context.get_strategy()
             frame = Frame(strategy, strategy.extended.first_replica, ())
 
@@ -57,7 +57,7 @@ def a_function_belongs_to_the_strategy_that_was_current_at_its_definition(plant:
                 with entered(frame=frame, device=strategy.extended.plan.devices[0]):
                     return python_function(*args, **kwargs)
 
-            original(self, captured if not context.has_strategy() else python_function, *rest)
+            original(self, captured if not context.has_strategy() else python_function, *rest, **options)
 
         return init
 
@@ -71,6 +71,8 @@ def saving_stores_every_copy(plant: Plant) -> None:
 
         def __init__(self, variable: Any) -> None:
             self._variable, self._copies = variable, getattr(variable, "copies", (variable,))
+
+        __class__ = property(lambda self: Variable)  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._variable, name)
@@ -88,10 +90,14 @@ def saving_stores_every_copy(plant: Plant) -> None:
 
 @fault("SCOPE-27")
 def loading_makes_plain_variables_everywhere(plant: Plant) -> None:
-    def plain(array: Any, *args: Any, **kwargs: Any) -> Any:
-        return type.__call__(Variable, array, *args, **kwargs)
+    class Making(type):
+        def __call__(cls, array: Any, *args: Any, **kwargs: Any) -> Any:
+            return type.__call__(Variable, array, *args, **kwargs)
 
-    plant.replace(saved_model, "Variable", plain)
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, Variable)
+
+    plant.replace(saved_model, "Variable", Making("Plain", (), {}))
 
 
 @fault("SCOPE-28")

@@ -127,7 +127,7 @@ def _require_divisible(shape: Sequence[int | None], partition: Sequence[int]) ->
             f"{tuple(shape)}; expected {len(shape)} entries, one for each dimension. Write 1 where it is not to be cut."
         )
     for dimension, (size, pieces) in enumerate(zip(shape, partition, strict=True)):
-        if size is not None and size % pieces:  # a size that is not known yet cannot be checked
+        if isinstance(size, int) and size % pieces:  # a size that is not known yet cannot be checked
             raise ValueError(
                 f"experimental_split_to_logical_devices() got partition_dimensions={list(partition)} for a tensor of shape "
                 f"{tuple(shape)}; expected {size}, the size of dimension {dimension}, to be divisible by {pieces}. Pad the tensor, "
