@@ -1,10 +1,10 @@
 """The files that TensorBoard reads: records of events, each with a step and a tensor under a name."""
 
-import contextlib
 import importlib
 import itertools
 import os
 import time
+import weakref
 from typing import Any
 
 from refdist._core.base.where import HERE, entered
@@ -21,6 +21,8 @@ class SummaryWriter:
     def __init__(self, folder: str | None, suffix: str = ".v2") -> None:
         self._records = None if folder is None else _opened(folder, suffix)
         self._closed = False
+        if self._records is not None:
+            weakref.finalize(self, self._records.close)  # also at exit, before Python takes its modules apart
 
     def as_default(self, step: Any = None) -> "_Default":
         """Make it the default writer for a `with` block, and a step the default step."""
@@ -68,10 +70,6 @@ class SummaryWriter:
                 "A summary writer was used after close(); expected one that is open. Make another with "
                 "tf.summary.create_file_writer()."
             )
-
-    def __del__(self) -> None:
-        with contextlib.suppress(AttributeError):
-            self.close()
 
 
 class Steps:

@@ -17,6 +17,8 @@ _HOOKS = (
     "keras_slices",
     "keras_optimizers",
     "keras_normalization",
+    "keras_numbers",
+    "keras_recurrence",
     "keras_names",
     "tracked",
     "trainer",

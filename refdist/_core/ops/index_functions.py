@@ -1,7 +1,7 @@
 """Operations that choose, order and count elements."""
 
 import builtins
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -141,8 +141,15 @@ def argsort(values: Any, axis: int = -1, direction: str = "ASCENDING", stable: b
     return convert_to_tensor(given.__array_namespace__().argsort(keys, axis=axis, stable=True).astype(np.int32))
 
 
+class TopKV2(NamedTuple):
+    """What `top_k` returns."""
+
+    values: Any
+    indices: Any
+
+
 @operation
-def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = np.int32, name: Any = None) -> tuple[Any, Any]:
+def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = np.int32, name: Any = None) -> TopKV2:
     """The largest elements of each row, and where they are."""
     given, count = convert_to_tensor(input), int(k)
     if not given.shape or given.shape[-1] < count:
@@ -150,7 +157,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = np.int3
             f"top_k() got k={count} for a tensor of shape {tuple(given.shape)}; expected rows of at least so many. Use a smaller k."
         )
     order = argsort(given, direction="DESCENDING")[..., :count]
-    return given.__array_namespace__().take_along_axis(given, order, axis=-1), cast(order, index_type)
+    return TopKV2(given.__array_namespace__().take_along_axis(given, order, axis=-1), cast(order, index_type))
 
 
 @operation

@@ -14,7 +14,15 @@ from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.where import HERE
 from refdist._core.ops.operation import operation
 from refdist._core.ops.operation_table import beside, maximum, minimum, pair, require
-from refdist._core.ops.tensor_functions import cast, constant, convert_to_tensor, fresh, sizes_of, together
+from refdist._core.ops.tensor_functions import (
+    cast,
+    constant,
+    convert_to_tensor,
+    fresh,
+    sizes_of,
+    together,
+    with_room_for,
+)
 
 
 @operation
@@ -274,6 +282,7 @@ def _like(input: Any, dtype: Any, name: str, text: Any) -> Any:
         if text is None:
             raise DtypeError(f"{name}() got text; expected numbers. Use tf.fill().")
         return fresh(np.full(tensor.shape, text, object))
+    tensor = with_room_for(tensor, kind)
     return getattr(tensor.__array_namespace__(), name)(tensor, dtype=kind)
 
 
@@ -288,6 +297,7 @@ def whole(result: Any, output_type: Any) -> Any:
     dtype, draft = numpy_dtype(output_type), HERE.get().draft
     if draft is not None:
         draft.require_wide(dtype)
+    result = with_room_for(result, dtype)
     return result if is_jax(result) and dtype.itemsize == 8 else convert_to_tensor(result.astype(dtype))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import convert
-from refdist._core.base.dtypes import numpy_dtype
+from refdist._core.base.dtypes import is_wide, numpy_dtype
 from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_concrete, is_jax, is_tracer
@@ -106,7 +106,7 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     draft = HERE.get().draft
     if draft is not None:
         draft.require_wide(numpy_dtype(dtype))
-    tensor = convert_to_tensor(x)
+    tensor = with_room_for(convert_to_tensor(x), numpy_dtype(dtype))
     return tensor if tensor.dtype == numpy_dtype(dtype) else tensor.astype(numpy_dtype(dtype))
 
 
@@ -291,6 +291,15 @@ def together(*operands: Any) -> tuple[Any, ...]:
 
 def fresh(array: Any) -> Any:
     return context.backend().put(array, HERE.get().device)
+
+
+def with_room_for(tensor: Any, dtype: np.dtype[Any]) -> Any:
+    """A tensor that can take a dtype: JAX, in which Keras computes eagerly on any backend, would cut 64 bits to 32."""
+    where = HERE.get()
+    cut = where.draft is None and is_wide(dtype) and is_concrete(tensor) and not _is_tensor(tensor)
+    if not cut or (where.tapes is not None and dtype.kind not in "iu"):  # a tape would not follow it out of JAX
+        return tensor
+    return fresh(np.asarray(tensor))
 
 
 def _is_tensor(value: Any) -> bool:

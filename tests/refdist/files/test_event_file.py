@@ -1,5 +1,8 @@
 """Who writes event files, and with which step."""
 
+import subprocess
+import sys
+
 import pytest
 
 import refdist as tf
@@ -49,3 +52,17 @@ def test_the_name_of_a_file_is_that_of_tensorflow(tmp_path):
     assert 2 == len(names)
     assert [["events", "out", "tfevents"]] * 2 == [name[:3] for name in names]
     assert ["sfx"] * 2 == [name[-1] for name in names]
+
+
+def test_a_writer_that_nobody_closed_is_finished_at_exit(tmp_path):
+    program = (
+        "import sys, refdist as tf\n"
+        "writer = tf.summary.create_file_writer(sys.argv[1])\n"
+        "with writer.as_default(): tf.summary.scalar('x', 1.5, step=2)\n"
+        "import builtins, refdist._core.files.event_file as module\n"
+        "builtins.kept = writer, module  # which Python takes apart before what is built in\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+
+    assert not done.stderr
+    assert [2] == [step for step, _, _ in values(tmp_path)]

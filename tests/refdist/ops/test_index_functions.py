@@ -38,3 +38,11 @@ def test_options_that_are_missing_say_what_to_do():
         tf.math.bincount([[1]], axis=-1)
     with pytest.raises(tf.errors.InvalidArgumentError, match="clip_by_norm"):
         tf.nn.embedding_lookup(np.ones((2, 2)), [0], max_norm=1.0)
+
+
+def test_the_results_of_top_k_have_names():
+    rows = tf.constant([[1.0, 3.0, 2.0]])
+
+    for found in (tf.math.top_k(rows, 2), tf.function(lambda: tf.math.top_k(rows, 2))()):
+        assert [[3.0, 2.0]] == np.asarray(found.values).tolist()
+        assert [[1, 2]] == np.asarray(found.indices).tolist()
