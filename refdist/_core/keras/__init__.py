@@ -18,6 +18,7 @@ _HOOKS = (
     "keras_optimizers",
     "keras_normalization",
     "keras_names",
+    "keras_tensorboard",
     "tracked",
     "trainer",
 )
