@@ -230,8 +230,8 @@ DOCUMENTED = {
         SparseTensor from_dense reorder sparse_dense_matmul to_dense
     """,
     "strings": """
-        as_string join length lower reduce_join regex_full_match regex_replace strip substr to_hash_bucket_fast
-        to_number upper
+        as_string join length lower reduce_join regex_full_match regex_replace split strip substr
+        to_hash_bucket_fast to_number upper
     """,
     "summary": """
         SummaryWriter create_file_writer create_noop_writer experimental flush graph histogram image record_if
