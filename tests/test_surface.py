@@ -27,9 +27,10 @@ DOCUMENTED = {
         device distribute divide double dtypes einsum ensure_shape equal errors estimator executing_eagerly exp
         expand_dims eye fill float16 float32 float64 floor foldl foldr function gather gather_nd
         get_current_name_scope get_logger gradients greater greater_equal group half histogram_fixed_width identity
-        image init_scope int16 int32 int64 int8 io is_tensor keras less less_equal linalg linspace logical_and
-        logical_not logical_or lookup map_fn math matmul maximum meshgrid minimum multiply name_scope negative nest
-        newaxis nn no_op norm not_equal numpy_function one_hot ones ones_initializer ones_like pad pow print
+        image init_scope initializers int16 int32 int64 int8 io is_tensor keras less less_equal linalg linspace
+        logical_and logical_not logical_or lookup losses map_fn math matmul maximum meshgrid metrics minimum multiply
+        name_scope negative nest newaxis nn no_op norm not_equal numpy_function one_hot ones ones_initializer
+        ones_like optimizers pad pow print
         profiler py_function ragged random random_normal_initializer random_uniform_initializer range rank
         recompute_grad reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
         reduce_sum repeat reshape reverse roll round saved_model scan scatter_nd searchsorted sequence_mask shape
@@ -229,8 +230,8 @@ DOCUMENTED = {
         SparseTensor from_dense reorder sparse_dense_matmul to_dense
     """,
     "strings": """
-        as_string join length lower reduce_join regex_full_match regex_replace strip substr to_hash_bucket_fast
-        to_number upper
+        as_string join length lower reduce_join regex_full_match regex_replace split strip substr
+        to_hash_bucket_fast to_number upper
     """,
     "summary": """
         SummaryWriter create_file_writer create_noop_writer experimental flush graph histogram image record_if
@@ -265,7 +266,9 @@ OURS = {
     "errors": "MeetingError",
     "testing": "stages_of",
 }
-LOADED_WHEN_ASKED_FOR = {"conformance", "estimator", "keras", "simulator"}
+LOADED_WHEN_ASKED_FOR = {
+    "conformance", "estimator", "initializers", "keras", "losses", "metrics", "optimizers", "simulator"
+}  # fmt: skip
 
 
 def module(path):

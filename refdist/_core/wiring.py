@@ -29,12 +29,16 @@ def _keras_objects() -> Any:
     return importlib.import_module("refdist._core.keras.tracked")
 
 
+_OF_KERAS = ("initializers", "losses", "metrics", "optimizers")  # which TensorFlow has under both names
+
+
 def loaded_when_asked_for(name: str) -> Any:
     """Load what `refdist` has under names that take time to load, or that are packages of their own."""
     if name in ("simulator", "conformance"):  # their names are common words, so they can be reached through refdist too
         return importlib.import_module(name)
-    if name == "keras":
-        return importlib.import_module("refdist._core.keras").keras()
+    if name == "keras" or name in _OF_KERAS:
+        keras = importlib.import_module("refdist._core.keras").keras()
+        return keras if name == "keras" else getattr(keras, name)
     if name == "estimator":
         return importlib.import_module("refdist.estimator")
     return lacking("")(name)

@@ -51,14 +51,17 @@ class SummaryWriter:
         if self._records is not None:
             self._records.close()
 
-    def write(self, tag: str, array: Array, step: int, plugin: str, description: str | None) -> None:
-        """Write one value."""
+    def write(
+        self, tag: str, array: Array, step: int, plugin: str, description: str | None, content: bytes = b""
+    ) -> None:
+        """Write one value, and what the plugin that shows it has to know."""
         self._require_open()
         if self._records is None:
             return
         value = message("SummaryValue")(tag=tag, tensor=tensor_message(array))
         if plugin:
             value.metadata.plugin_data.plugin_name = plugin
+            value.metadata.plugin_data.content = content
         if description:
             value.metadata.summary_description = description
         summary = message("Summary")(value=[value])

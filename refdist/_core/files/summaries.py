@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from refdist._core.base.convert import to_array
 from refdist._core.base.where import HERE, entered
 from refdist._core.files.event_file import SummaryWriter, default_writer, steps
 from refdist._core.files.images import encode_png
@@ -41,8 +42,10 @@ def text(name: str, data: Any, step: Any = None, description: str | None = None)
 
 def write(tag: str, tensor: Any, step: Any = None, metadata: Any = None, name: Any = None) -> Any:
     """Record a tensor as it is."""
-    plugin = "" if metadata is None else metadata.plugin_data.plugin_name
-    return _recorded(tag, lambda: np.asarray(convert_to_tensor(tensor)), step, plugin, None, prefix="")
+    plugin, content = "", b""
+    if metadata is not None:
+        plugin, content = metadata.plugin_data.plugin_name, metadata.plugin_data.content
+    return _recorded(tag, lambda: to_array(current_value(tensor)), step, plugin, None, prefix="", content=content)
 
 
 def flush(writer: SummaryWriter | None = None, name: Any = None) -> None:
@@ -116,7 +119,13 @@ def _not_written(call: str, what: str, instead: str) -> None:
 
 
 def _recorded(
-    name: str, make: Callable[[], Array], step: Any, plugin: str, description: str | None, prefix: str | None = None
+    name: str,
+    make: Callable[[], Array],
+    step: Any,
+    plugin: str,
+    description: str | None,
+    prefix: str | None = None,
+    content: bytes = b"",
 ) -> Any:
     writer = default_writer()
     if writer is not None and HERE.get().draft is not None:
@@ -125,7 +134,7 @@ def _recorded(
     if recording and writer is not None:
         number = _step(name, steps().step if step is None else step)
         tag = f"{HERE.get().name_scope if prefix is None else prefix}{name}"
-        writer.write(tag, make(), number, plugin, description)
+        writer.write(tag, make(), number, plugin, description, content)
     return fresh(np.array(recording))
 
 

@@ -20,6 +20,7 @@ _HOOKS = (
     "keras_numbers",
     "keras_recurrence",
     "keras_names",
+    "keras_tensorboard",
     "tracked",
     "trainer",
 )

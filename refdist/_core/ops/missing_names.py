@@ -7,10 +7,6 @@ from refdist._core.ops.words_for_modules import word_for
 
 REMEDIES = {
     "hessians": "jax.hessian",
-    "optimizers": "tf.keras.optimizers, or optax",
-    "losses": "tf.keras.losses, or tf.nn",
-    "metrics": "tf.keras.metrics",
-    "initializers": "tf.keras.initializers, or numpy arrays as initial values",
     "layers": "tf.keras.layers",
     "signal": "jax.scipy.signal or jax.numpy.fft",
     "AUTOTUNE": "tf.data.AUTOTUNE",

@@ -1,6 +1,7 @@
-"""`tf.strings`: operations on byte strings, one by one. JAX has no text, so these work on the simulator, and on known text."""
+"""`tf.strings`: operations on byte strings, one by one. JAX has no text, so it stays on the host."""
 
 import functools
+import math
 import operator
 import re
 from collections.abc import Callable, Sequence
@@ -8,9 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from refdist._core.base.convert import to_array
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.errors import InvalidArgumentError
+from refdist._core.base.jax_facts import is_jax
+from refdist._core.ops.byte_strings import string_tensor
+from refdist._core.ops.ragged_tensor import RaggedTensor
 from refdist._core.ops.tensor_functions import convert_to_tensor, fresh
+from refdist._core.variables.tensors import current_value
 
 
 def _of_each(name: str, function: Callable[[bytes], Any], dtype: Any = object) -> Any:
@@ -48,7 +54,8 @@ def reduce_join(inputs: Any, axis: Any = None, keepdims: bool = False, separator
     rows = texts.reshape(1, -1) if axis is None else np.moveaxis(texts, int(axis), -1)
     flat = rows.reshape(-1, rows.shape[-1])
     joined = _array([separator.encode().join(row) for row in flat], () if axis is None else rows.shape[:-1])
-    return fresh(joined if not keepdims else np.expand_dims(joined, tuple(range(texts.ndim)) if axis is None else axis))
+    places = tuple(range(texts.ndim)) if axis is None else axis
+    return string_tensor(np.expand_dims(joined, places) if keepdims else joined)
 
 
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: Any = None) -> Any:
@@ -62,6 +69,24 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: Any = None)
         return found if isinstance(found, bytes) else found.encode()
 
     return _mapped(part, input)
+
+
+def split(input: Any, sep: str | bytes | None = None, maxsplit: int = -1, name: Any = None) -> Any:
+    """Split each string at a separator, or where there is white space; the parts of several strings are rows.
+
+    >>> import refdist as tf
+    >>> tf.strings.split(["a b", "c"])
+    <tf.RaggedTensor [[b'a', b'b'], [b'c']]>
+    """
+    texts, separator = _texts(input), (sep.encode() if isinstance(sep, str) else sep) or None
+    rows = [text.split(separator, maxsplit) for text in texts.ravel().tolist()]
+    parts = _tensor([part for row in rows for part in row], (sum(map(len, rows)),))
+    if not texts.ndim:
+        return parts
+    ragged = RaggedTensor.from_row_lengths(parts, [len(row) for row in rows])
+    for axis in range(texts.ndim - 1, 0, -1):
+        ragged = RaggedTensor.from_row_lengths(ragged, [texts.shape[axis]] * math.prod(texts.shape[:axis]))
+    return ragged
 
 
 def regex_replace(input: Any, pattern: str, rewrite: str, replace_global: bool = True, name: Any = None) -> Any:
@@ -112,18 +137,20 @@ def as_string(
 
 def _mapped(function: Callable[[bytes], Any], input: Any, dtype: Any = object) -> Any:
     texts = _texts(input)
-    return fresh(_array([function(text) for text in texts.ravel().tolist()], texts.shape, dtype))
+    found = _array([function(text) for text in texts.ravel().tolist()], texts.shape, dtype)
+    return string_tensor(found) if dtype is object else fresh(found)
 
 
 def _texts(value: Any) -> np.ndarray[Any, Any]:
-    tensor = convert_to_tensor(value)
-    if tensor.dtype.kind != "O":
-        raise InvalidArgumentError(f"A string operation got {tensor.dtype}; expected text. Use tf.strings.as_string().")
-    return np.asarray(tensor)
+    value = current_value(value)
+    array = value if is_jax(value) else to_array(value)
+    if array.dtype.kind != "O":
+        raise InvalidArgumentError(f"A string operation got {array.dtype}; expected text. Use tf.strings.as_string().")
+    return array
 
 
 def _tensor(texts: Sequence[bytes], shape: Sequence[int]) -> Any:
-    return fresh(_array(texts, shape))
+    return string_tensor(_array(texts, shape))
 
 
 def _array(found: Sequence[Any], shape: Sequence[int], dtype: Any = object) -> np.ndarray[Any, Any]:

@@ -8,7 +8,7 @@ meeting is held once, outside the bodies, and each gets its answer. Whatever goe
 import contextvars
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from greenlet import getcurrent, greenlet
@@ -26,6 +26,12 @@ class Meeting(NamedTuple):
     host: Any
     payload: Any
     site: Site
+
+
+class Errand(NamedTuple):
+    """What a body has done outside of all replicas, while the others stay where they are."""
+
+    do: Callable[[], Any]
 
 
 class _Unwind(BaseException):
@@ -60,6 +66,13 @@ def pause(meeting: Meeting) -> Any:
         )
     hub: Any = runner.parent
     return hub.switch(meeting)
+
+
+def do_outside(do: Callable[[], Any]) -> Any:
+    """Call a function outside of the replicas, where workers can meet, and return its result; unlike in a meeting, no other
+    replica goes on meanwhile.
+    """
+    return current().parent.switch(Errand(do))
 
 
 def require_no_body_around() -> None:
@@ -106,6 +119,8 @@ def play(
                 else:
                     with scope(index, None if starting else runner.gr_context):
                         message = runner.switch(answer)
+                if type(message) is Errand:
+                    message = _after_errands(message, index, runner, scope)
                 if message is not None:
                     waiting[index] = message
                     continue
@@ -127,6 +142,20 @@ def play(
         if stops and stops[0] is not error:
             raise stops[0] from error
         raise
+
+
+def _after_errands(
+    message: Any,
+    index: int,
+    runner: _Runner,
+    scope: Callable[[int, contextvars.Context | None], AbstractContextManager[Any]] | None,
+) -> Any:
+    """Do what a body wants done, outside of its scope, until it meets the others or ends."""
+    while type(message) is Errand:
+        answer = message.do()
+        with nullcontext() if scope is None else scope(index, runner.gr_context):
+            message = runner.switch(answer)
+    return message
 
 
 def _held(meeting: Meeting, payloads: Sequence[Any]) -> Sequence[Any]:

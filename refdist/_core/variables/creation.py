@@ -1,5 +1,6 @@
 """What becomes of a new variable in the scope of a strategy."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from refdist._core.base.enums import VariableAggregation, VariableSynchronizatio
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
 from refdist._core.replicas import context
+from refdist._core.replicas.lockstep import do_outside
 from refdist._core.seam.capabilities import in_unison
 from refdist._core.variables.distributed_variable import (
     CentralVariable,
@@ -38,10 +40,10 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
     replica = context.get_replica_context()
     if replica is None or strategy.num_replicas_in_sync == 1:
         return _make(strategy, following, kwargs)
-    if strategy.extended.plan.workers > 1:
-        # The workers have to agree on the value, which they can do only while no replica is in the middle of something.
+    if len(strategy.extended.plan.devices) == 1:  # of several workers
+
         def hold(_: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
-            return [_make(strategy, following, payloads[0])] * len(payloads)
+            return [_make(strategy, following, payloads[0])]
 
         return replica.meet("a new variable", kwargs.get("name"), hold, kwargs)
     # The first replica to get here makes the variable; the others get the same one, by the place and turn of the call.
@@ -113,7 +115,10 @@ def _copy(plan: "Plan", home: Device, following: Callable[..., Any], kwargs: dic
 def _of_the_first_worker(strategy: "StrategyBase", kwargs: dict[str, Any]) -> Any:
     """The initial value of the first worker, so that all workers start from the same one."""
     value = kwargs.get("initial_value")
-    values = strategy.extended.from_all_workers("a new variable", [value() if callable(value) else value])
+    own = [value() if callable(value) else value]
+    exchange = functools.partial(strategy.extended.from_all_workers, "a new variable", own)
+    # Workers can meet only outside of their replicas.
+    values = exchange() if context.get_replica_context() is None else do_outside(exchange)
     shapes = [np.shape(one) for one in values]
     if len(set(shapes)) > 1:
         raise ValueError(

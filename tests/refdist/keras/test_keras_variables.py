@@ -76,3 +76,17 @@ def test_clearing_the_session_keeps_replicas_apart():
 
     first, second = (np.asarray(part) for part in strategy.experimental_local_results(masked))
     assert first.tolist() == second.tolist()  # each replica draws the mask that it would draw alone
+
+
+def test_a_model_of_several_workers_is_built_in_its_first_step():
+    def worker(_):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(3), tf.keras.layers.Dense(1)])
+        results = strategy.experimental_local_results(strategy.run(lambda: model(tf.ones((1, 2)))))
+        return [float(one[0, 0]) for one in results], len(model.variables)
+
+    with tf.using("simulator", gpus=2):
+        (first, count), (second, _) = tf.cluster.run_workers(worker, count=2)
+    assert 4 == count
+    assert 1 == len({*first, *second})

@@ -74,3 +74,8 @@ def test_the_configuration_of_an_estimator_keeps_both_strategies():
 
     assert strategy is config.train_distribute is config.eval_distribute
     assert tf.estimator.RunConfig().train_distribute is None
+
+
+@pytest.mark.parametrize("name", ["initializers", "losses", "metrics", "optimizers"])
+def test_some_names_of_keras_are_names_of_the_whole_too(name):
+    assert getattr(tf.keras, name) is getattr(tf, name)

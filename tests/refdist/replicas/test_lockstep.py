@@ -305,3 +305,46 @@ def test_two_calls_in_one_line_are_told_apart_by_their_columns():
     rows = [line for line in str(caught.value).splitlines() if "waiting in" in line]
     assert 2 == len(rows)
     assert 2 == len({row.rpartition("column ")[2] for row in rows})
+
+
+def test_nobody_goes_on_during_an_errand_and_its_result_comes_back():
+    seen = []
+
+    def body(index):
+        seen.append(f"{index} starts")
+        answer = lockstep.do_outside(lambda: seen.append(f"errand of {index}") or 10 * index)
+        seen.append(f"{index} ends")
+        return answer
+
+    assert [0, 10] == play(2, body, name=str)
+    assert ["0 starts", "errand of 0", "0 ends", "1 starts", "errand of 1", "1 ends"] == seen
+
+
+def test_an_errand_is_done_outside_of_the_scope_of_a_body():
+    inside = []
+
+    @contextlib.contextmanager
+    def scope(index, _):
+        inside.append(index)
+        yield
+        inside.pop()
+
+    def body(index):
+        outside = lockstep.do_outside(lambda: list(inside))
+        return outside, list(inside)
+
+    assert [([], [0]), ([], [1])] == play(2, body, name=str, scope=scope)
+
+
+def test_what_an_errand_raises_ends_all_bodies():
+    ended = []
+
+    def body(index):
+        try:
+            lockstep.do_outside(lambda: 1 // 0)
+        finally:
+            ended.append(index)
+
+    with pytest.raises(ZeroDivisionError):
+        play(2, body, name=str)
+    assert [0] == ended

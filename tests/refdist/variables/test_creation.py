@@ -340,3 +340,22 @@ def test_a_variable_that_is_read_together_is_trainable_if_that_is_said(scoped, t
         variable = tf.Variable(1.0, trainable, synchronization=ON_READ, aggregation=SUM)
 
     assert bool(trainable) is variable.trainable
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_replicas_of_several_workers_make_what_is_missing_once(gpus):
+    def program(index):
+        strategy, kept = tf.distribute.MultiWorkerMirroredStrategy(), []
+
+        def step():
+            if not kept:  # as layers do, which are built when they are first called
+                kept.append(tf.Variable(lambda: 1.0 + index, name="first"))
+                kept.append(tf.Variable(5.0, name="second"))
+            return [one.read_value() for one in kept]
+
+        for _ in range(2):
+            made = strategy.run(step)
+        return [[float(part) for part in strategy.experimental_local_results(one)] for one in made]
+
+    with tf.using("host", gpus=gpus):
+        assert [[[1.0] * gpus, [5.0] * gpus]] * 2 == run_workers(program, 2)
