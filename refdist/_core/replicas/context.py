@@ -21,6 +21,7 @@ from refdist._core.seam.backend import Backend
 from refdist._core.seam.capabilities import Commits, capability
 
 if TYPE_CHECKING:
+    from refdist._core.seam.tapes import Tapes
     from refdist._core.strategies.strategy import StrategyBase
 
 P = ParamSpec("P")
@@ -88,15 +89,12 @@ class ReplicaContext:
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Any = None) -> Any:
         """Combine the values of all replicas, and leave the result with each of them."""
         op = (REDUCTIONS.get(reduce_op) if type(reduce_op) is str else None) or ReduceOp.of(reduce_op)
-        frame = HERE.get().frame
+        here = HERE.get()
+        frame = here.frame
         if frame is None or frame.replica is not self or loaded():  # else there is nothing to refuse
             self.require_current("all_reduce")
-        if (tapes := HERE.get().tapes) is not None:
-            return tapes.carried_out(
-                lambda given: self.all_reduce(op, given, options),
-                value,
-                lambda given: self.all_reduce(op, given, options),
-            )
+        if here.tapes is not None:
+            return self._recorded_all_reduce(here.tapes, op, value, options)
         backend = self._extended.plan.backend
         if not isinstance(value, backend.tensor_type) and nest.is_container(value):
             value = nest.map_structure(self._combinable, value)
@@ -106,6 +104,14 @@ class ReplicaContext:
                 value = self._combinable(value)  # usually it already is a tensor on the replica's device
             details = (value.shape, value.dtype) if type(value) is not IndexedSlices else value.likeness
         return self.meet(_ALL_REDUCE[op is _SUM], details, _all_reduce, (op, options, value))
+
+    def _recorded_all_reduce(self, tapes: "Tapes", op: ReduceOp, value: Any, options: Any) -> Any:
+        """The same under tapes: the gradient of a sum over the replicas is the sum of their gradients, and likewise of a mean."""
+
+        def combine(given: Any) -> Any:
+            return self.all_reduce(op, given, options)
+
+        return tapes.carried_out(combine, value, combine)
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
         """Join the values of all replicas along an axis, and leave the result with each of them."""

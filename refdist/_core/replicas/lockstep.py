@@ -119,7 +119,7 @@ def play(
                 else:
                     with scope(index, None if starting else runner.gr_context):
                         message = runner.switch(answer)
-                if type(message) is Errand:
+                if message is not None and type(message) is not Meeting:
                     message = _after_errands(message, index, runner, scope)
                 if message is not None:
                     waiting[index] = message
