@@ -1,10 +1,11 @@
 """Printing when a program runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax._src.debugging import DebugEffect, OrderedDebugEffect  # pyright: ignore
 
 from refdist._core.compilers.jax_traces import writing_a_program
 
@@ -21,6 +22,11 @@ def print_later(show: Callable[..., None], tensors: Sequence[Any], conditions: S
     for condition in conditions:
         active = jnp.logical_and(active, condition)
     jax.debug.callback(show, active, *tensors, ordered=ordered and writing_a_program())
+
+
+def prints(effects: Iterable[Any]) -> bool:
+    """Say whether what JAX knows of a program's effects is that it prints; to meet other replicas is one as well."""
+    return any(isinstance(effect, (DebugEffect, OrderedDebugEffect)) for effect in effects)
 
 
 def finished(program: Callable[..., Any]) -> Callable[..., Any]:

@@ -25,7 +25,7 @@ from refdist._core.compilers.means import averaged
 from refdist._core.compilers.merging import merged
 from refdist._core.compilers.meshes import AXIS
 from refdist._core.compilers.open_sizes import open_size, sized
-from refdist._core.compilers.printing import finished
+from refdist._core.compilers.printing import finished, prints
 from refdist._core.compilers.varying import run_program, varying_outputs
 from refdist._core.devices.device import Device
 from refdist._core.seam.backend import Backend
@@ -172,7 +172,7 @@ class ReplicaCompiler(abc.ABC):
     # Running.
 
     def compile(self, program: WrittenProgram) -> Compiled:
-        return finished(self.compiled(program)) if program.jaxpr.effects else self.compiled(program)
+        return finished(self.compiled(program)) if prints(program.jaxpr.effects) else self.compiled(program)
 
     @abc.abstractmethod
     def compiled(self, program: WrittenProgram) -> Compiled:
