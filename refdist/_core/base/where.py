@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from refdist._core.devices.device import Device
-    from refdist._core.files.event_file import Steps, SummaryWriter
+    from refdist._core.files.event_file import Recording
     from refdist._core.replicas.context import ReplicaContext
     from refdist._core.replicas.graph import Graph
     from refdist._core.seam.backend import Backend
@@ -43,9 +43,7 @@ class Where(NamedTuple):
     creations: dict[Any, Any] | None = None  # variables made in this run of replicas, one dict for all of them
     tapes: "Tapes | None" = None  # what records the operations, to take gradients of them
     name_scope: str = ""  # what names of values recorded here begin with
-    summary_writer: "SummaryWriter | None" = None  # where tf.summary writes
-    summary_steps: "Steps | None" = None  # where the step is kept that values have without one of their own
-    summary_condition: Any = True  # whether tf.summary writes at all: a truth value, or a function that returns one
+    recording: "Recording | None" = None  # how tf.summary records values
 
 
 where_of: Callable[[Iterable[Any]], Where] = functools.partial(tuple.__new__, Where)

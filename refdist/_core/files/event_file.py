@@ -5,7 +5,7 @@ import itertools
 import os
 import time
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 from refdist._core.base.where import HERE, entered
 from refdist._core.files.tensor_bytes import tensor_message
@@ -82,6 +82,14 @@ class Steps:
         self.step = step
 
 
+class Recording(NamedTuple):
+    """How values are recorded in a block of code; None is what was set without a `with` block."""
+
+    writer: SummaryWriter | None = None
+    steps: Steps | None = None  # where the step is kept that values have without one of their own
+    condition: Any = True  # whether to record at all: a truth value, or a function that returns one
+
+
 class ForGood:
     """What was set without a `with` block."""
 
@@ -91,28 +99,34 @@ class ForGood:
 
 
 FOR_GOOD = ForGood()
+_UNCHANGED = Recording()
+
+
+def recording() -> Recording:
+    """How values are recorded here."""
+    return HERE.get().recording or _UNCHANGED
 
 
 def steps() -> Steps:
     """Where the default step is kept: in the innermost block that has one of its own."""
-    return HERE.get().summary_steps or FOR_GOOD.steps
+    return recording().steps or FOR_GOOD.steps
 
 
 def default_writer() -> SummaryWriter | None:
     """The writer that is the default here."""
-    return HERE.get().summary_writer or FOR_GOOD.writer
+    return recording().writer or FOR_GOOD.writer
 
 
 class _Default:
     """A block of code in which a writer is the default."""
 
     def __init__(self, writer: SummaryWriter, step: Any) -> None:
-        changes: dict[str, Any] = {"summary_writer": writer}
-        if step is not None:
-            changes["summary_steps"] = Steps(step)
-        self._writer, self._block = writer, entered(**changes)
+        self._writer, self._step = writer, step
 
     def __enter__(self) -> SummaryWriter:
+        around = recording()
+        steps = around.steps if self._step is None else Steps(self._step)
+        self._block = entered(recording=around._replace(writer=self._writer, steps=steps))
         self._block.__enter__()
         return self._writer
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from refdist._core.base.convert import to_array
 from refdist._core.base.where import HERE, entered
-from refdist._core.files.event_file import SummaryWriter, default_writer, steps
+from refdist._core.files.event_file import SummaryWriter, default_writer, recording, steps
 from refdist._core.files.images import encode_png
 from refdist._core.ops.byte_strings import Array, byte_strings
 from refdist._core.ops.tensor_functions import convert_to_tensor, fresh
@@ -58,7 +58,7 @@ def flush(writer: SummaryWriter | None = None, name: Any = None) -> None:
 @contextlib.contextmanager
 def record_if(condition: Any) -> Generator[None]:
     """Record in a block only if a condition holds: a truth value, a tensor, or a function that returns one."""
-    with entered(summary_condition=condition):
+    with entered(recording=recording()._replace(condition=condition)):
         yield
 
 
@@ -145,7 +145,7 @@ def _recording() -> bool:
     here = HERE.get()
     if here.frame is not None and here.frame.replica is not None and here.frame.replica.replica_id_in_sync_group:
         return False
-    condition = here.summary_condition
+    condition = recording().condition
     condition = condition() if callable(condition) else current_value(condition)
     return bool(np.asarray(condition))
 

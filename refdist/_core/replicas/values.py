@@ -241,9 +241,10 @@ def regroup(values: Sequence[Any], kind: type[DistributedValues] = PerReplica) -
     if len(values) == 1:
         return first
     kinds = set(map(type, values))  # types instead of values: there may be thousands of values, but only a few types
-    if kinds == _TENSORS or (len(kinds) == 1 and type(first) not in _PLAIN_VALUES and not nest.is_container(first)):
+    if kinds == _TENSORS or (len(kinds) == 1 and not nest.is_container(first)):
         # The common case: one tensor from each replica. Tensors that merely look the same are not the same object.
-        return first if values[1] is first and _same(list(values)) else kind(values)
+        alike = values[1] is first or type(first) in _PLAIN_VALUES
+        return first if alike and _same(list(values)) else kind(values)
 
     def merged(leaves: list[Any]) -> Any:
         return leaves[0] if _same(leaves) else kind(leaves)

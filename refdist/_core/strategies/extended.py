@@ -80,7 +80,9 @@ class EagerExtended(StrategyExtended):
                 result = fn(*positional, **named)
             else:
                 result = fn(positional[0]) if positional else fn()
-            return result if isinstance(result, tensor_type) else self._owned(result, devices[index])
+            if result is None or isinstance(result, tensor_type):
+                return result
+            return self._owned(result, devices[index])
 
         # Greenlets do not carry along where the backend computes, so that is entered around each stretch of a body.
         ambient = backend.on(devices[0]) is not NOWHERE
