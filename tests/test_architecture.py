@@ -22,6 +22,7 @@ ROOMS = (
     "seam",
     "compilers",
     "backends",
+    "processes",
     "replicas",
     "variables",
     "clusters",
@@ -36,7 +37,7 @@ ROOMS = (
     "coordination",
     "keras",
 )
-WITH_JAX = {"compilers", "backends"}
+WITH_JAX = {"compilers", "backends", "processes"}
 SEAM = {f"simulator/{name}.py" for name in ("simulator_backend", "cluster_backend", "timed", "controls")}
 
 

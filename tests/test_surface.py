@@ -262,8 +262,8 @@ DOCUMENTED = {
 }
 OURS = {
     "": "VariableTree cluster conformance device_name logical_pieces simulator testing use using",
-    "cluster": "run_workers",
-    "errors": "MeetingError",
+    "cluster": "run_workers set_limits",
+    "errors": "MeetingError WorkerLost",
     "testing": "stages_of",
 }
 LOADED_WHEN_ASKED_FOR = {
