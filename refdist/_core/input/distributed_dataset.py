@@ -140,7 +140,7 @@ class _ReadAhead:
     def _continues(self) -> bool:
         """Say whether any worker has another step; if only others do, this one takes part with an empty step."""
         if self._ready or self._end_after_ready is StopIteration:
-            return self._source.any_worker_continues(bool(self._ready))
+            return self._source.any_worker_continues(self._ready[0][0][0] if self._ready else None)
         return False
 
     def _read(self) -> None:

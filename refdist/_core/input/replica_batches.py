@@ -25,6 +25,7 @@ from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec, batched, re
 from refdist._core.replicas.values import PerReplica
 from refdist._core.seam.backend import host_device
 from refdist._core.seam.capabilities import KeepsLedger, capability
+from refdist._core.seam.peers import mark_uneven
 
 if TYPE_CHECKING:
     from refdist._core.strategies.plan import Plan
@@ -39,7 +40,8 @@ class InputWorker:
     pipelines: int
     index: int
     replicas: int  # of all workers
-    any_continues: Callable[[bool], bool] = lambda continues: continues  # takes whether this worker has another step
+    # Takes the outline of this worker's next step, or None; says whether any worker has one, and whether all have the same.
+    any_continues: Callable[[str | None], tuple[bool, bool]] = lambda outline: (outline is not None, True)
 
 
 class Placer:
@@ -133,8 +135,15 @@ class StepSource(abc.ABC):
         """Make steps of the elements of one pass."""
 
     @abc.abstractmethod
-    def any_worker_continues(self, continues: bool) -> bool:
-        """Say whether any worker has another step, given whether this one does."""
+    def any_worker_continues(self, step: Any) -> bool:
+        """Say whether any worker has another step, given the element of this one's, or None."""
+
+    def _ask_all(self, worker: InputWorker, element: Any) -> bool:
+        """Ask all workers, and note whether their pieces are of different shapes."""
+        continues, even = worker.any_continues(None if element is None else outline_of(element))
+        if not even and element is not None and self._placer.plan.peers is not None:
+            mark_uneven(nest.flatten(element))
+        return continues
 
     def recorder(self) -> Callable[[Sequence[range]], None]:
         """Return a function that records the samples of each step of one loop."""
@@ -145,7 +154,10 @@ class StepSource(abc.ABC):
         local = len(self._placer.plan.devices)
         if last is None:
             last = self._placer.place([nest.map_structure(_zeros, self.stage.spec())] * local)
-        return nest.map_structure(_empty_like, last), [range(0)] * local
+        element = nest.map_structure(_empty_like, last)
+        if self._placer.plan.peers is not None:
+            mark_uneven(nest.flatten(element))
+        return element, [range(0)] * local
 
 
 class GlobalBatches(StepSource):
@@ -182,8 +194,8 @@ class GlobalBatches(StepSource):
         shard = [f"shard({worker.pipelines}, {worker.index})"] if worker.pipelines > 1 else []
         return [f"rebatch({size})", *shard, f"prefetch({worker.replicas})"]
 
-    def any_worker_continues(self, continues: bool) -> bool:
-        return continues if self._divided or self._even else self._worker.any_continues(continues)
+    def any_worker_continues(self, step: Any) -> bool:
+        return step is not None if self._divided or self._even else self._ask_all(self._worker, step)
 
     def steps(self, elements: Pass) -> Iterator[Step]:
         progress, replicas = elements.progress, self._worker.replicas
@@ -202,16 +214,21 @@ class GlobalBatches(StepSource):
             if self._batch_size is None and elements.first_batch_size is None:
                 elements.first_batch_size = size
             full_size = size if self._even else self._batch_size or elements.first_batch_size or size
+            uneven = False
             if self._divided:
                 first_replica = self._worker.index * local
                 (everything,) = cut_batch(size, full_size, replicas, replicas)
                 cuts = [everything[first_replica : first_replica + local]]
+                uneven = self._placer.plan.peers is not None and len({end - start for start, end in everything}) > 1
             else:
                 cuts = cut_batch(size, full_size, replicas, local)
             for number, step in enumerate(cuts, 1):
                 progress.samples = step[-1][1] if number < len(cuts) else 0
                 samples = [range(first + start, first + stop) for start, stop in step]
-                yield self._placer.place([_piece(batch, start, stop) for start, stop in step]), samples
+                element = self._placer.place([_piece(batch, start, stop) for start, stop in step])
+                if uneven:
+                    mark_uneven(nest.flatten(element))
+                yield element, samples
             if self._worker.pipelines > 1:
                 progress.before = elements.mark()
 
@@ -236,8 +253,8 @@ class PerReplicaBatches(StepSource):
     def stages(self) -> list[str]:
         return [f"prefetch({len(self._placer.plan.devices)})"]
 
-    def any_worker_continues(self, continues: bool) -> bool:
-        return self._worker.any_continues(continues)
+    def any_worker_continues(self, step: Any) -> bool:
+        return self._ask_all(self._worker, step)
 
     def steps(self, elements: Pass) -> Iterator[Step]:
         local, before = len(self._placer.plan.devices), elements.consumed + elements.skip
@@ -277,8 +294,8 @@ class OwnPipelines(StepSource):
     def stages(self) -> list[str]:
         return ["prefetch(1)"]
 
-    def any_worker_continues(self, continues: bool) -> bool:
-        return continues  # there is one worker
+    def any_worker_continues(self, step: Any) -> bool:
+        return step is not None  # there is one worker
 
     def steps(self, elements: Pass) -> Iterator[Step]:
         seen = 0
@@ -319,6 +336,15 @@ def _made(dataset_fn: Callable[[InputContext], Any], given: InputContext, placer
             f"tf.data.Dataset. Return the dataset itself."
         )
     return made.stage
+
+
+def outline_of(element: Any) -> str:
+    """The shapes of what the replicas of a worker get in a step, as a text."""
+    return str([_shapes(leaf) for leaf in nest.flatten(element)])
+
+
+def _shapes(leaf: Any) -> Any:
+    return [np.shape(part) for part in leaf.values] if isinstance(leaf, PerReplica) else [np.shape(leaf)]
 
 
 def _rows(element: Any) -> int:

@@ -11,6 +11,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import jax
@@ -94,6 +95,10 @@ class Processes:
             raise watch.explain(error, _FOUND_OUT) from error
         finally:
             watch.end()
+
+    def first_run(self) -> AbstractContextManager[Any]:
+        """Surround the first run of a program, in which JAX connects the processes."""
+        return self.watch.connections.noted()
 
     def _exchanged(self, what: str, site: Site, data: bytes) -> list[bytes]:
         """What all workers bring to an exchange, after the check that they are at the same one."""

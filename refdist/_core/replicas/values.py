@@ -86,7 +86,7 @@ class DistributedValues:
         if parts is not None:
             return len(parts)
         assert compiler is not None
-        return compiler.count
+        return compiler.local
 
     @property
     def spec(self) -> tuple[tuple[int, ...], Any] | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from refdist._core.input.position import Loop
 from refdist._core.seam.draft import NeedsPython
+from refdist._core.seam.peers import uneven
 from refdist._core.staging.argument_kinds import ArgumentKinds
 from refdist._core.staging.elements import Elements
 from refdist._core.staging.program import Program
@@ -60,7 +61,7 @@ class FedProgram:
 
     def _program(self, leaves: Sequence[Any], elements: Elements) -> Program | None:
         kinds = ArgumentKinds(elements.leaves)
-        if kinds.in_python:
+        if kinds.in_python or uneven(elements.leaves):
             return None
         program = self._programs.find(kinds.key)
         if program is ProgramCache.missing:

@@ -14,6 +14,7 @@ from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
 from refdist._core.replicas.values import regroup, select
 from refdist._core.seam.draft import NeedsPython
+from refdist._core.seam.peers import UNEVEN, uneven
 from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
 from refdist._core.staging.cache_keys import function_key
 from refdist._core.staging.call_signature import call_signature
@@ -27,7 +28,7 @@ from refdist._core.staging.program_cache import Kept, ProgramCache
 from refdist._core.staging.program_source import ForeignTrace, ProgramSource
 from refdist._core.staging.references import closes_over_tensors
 from refdist._core.staging.replica_draft import UnevenReplicas
-from refdist._core.staging.returned_values import returned_from_draft, returned_from_python
+from refdist._core.staging.returned_values import returned_from_draft, returned_from_python, returning_from_python
 from refdist._core.staging.trace_count import Signature, Sizes, Traces
 from refdist._core.staging.writer import Call
 from refdist._core.strategies.arguments import require_arguments
@@ -301,6 +302,8 @@ class Function:
         return self._run_in_python(None, self.python_function, args, kwargs) if answer is _OWN_FUNCTIONS else answer
 
     def _run(self, on: StrategyBase | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> Any:
+        if UNEVEN and uneven((args, kwargs)):  # also what runs in replicas, because that may be cut from these
+            return self._run_in_python(on, fn, args, kwargs, staged=False)
         try:
             leaves, program = self._program(on, fn, args, kwargs)
         except ForeignTrace:
@@ -338,7 +341,7 @@ class Function:
         if program is ProgramCache.missing:
             given = leaves if specs is None else taken_apart(*specs)[0]
             signature = None if staged else self._signature((around, on is None, shape), given)
-            if kinds.in_python or around.extended.plan.workers > 1:
+            if kinds.in_python or around.extended.plan.in_lockstep:
                 self._note(signature)
                 return leaves, None
             declared = {} if signature is None else self._declared(signature)
@@ -375,14 +378,16 @@ class Function:
         if signature is not None:
             self._source.traces.note(signature)
 
-    def _run_in_python(self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def _run_in_python(
+        self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any, *, staged: bool = True
+    ) -> Any:
         """Run the body in Python; what it runs in replicas is staged where it can be."""
-        with entered(function=self):
+        with entered(function=self if staged else None):
             body = self.python_function if fn is self else fn
             try:
                 if on is None:
                     return returned_from_python(body(*args, **kwargs))
-                return on.extended.run(on, _converting(body) if fn is self else body, args, kwargs)
+                return on.extended.run(on, returning_from_python(body) if fn is self else body, args, kwargs)
             except StopIteration as end:
                 if not at_the_end_of_data(end):
                     raise
@@ -393,7 +398,3 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<refdist.function {getattr(self.python_function, '__qualname__', self.python_function)!s}>"
-
-
-def _converting(body: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **kwargs: returned_from_python(body(*args, **kwargs))

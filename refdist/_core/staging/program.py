@@ -141,7 +141,7 @@ class Program:
 
     def outline(self) -> Any:
         """The result, with a spec in the place of each tensor."""
-        specs = [_spec(leaf, self._compiler.count) if type(leaf) is Output else leaf for leaf in self._leaves]
+        specs = [_spec(leaf, self._compiler.local) if type(leaf) is Output else leaf for leaf in self._leaves]
         result = nest.put_together(self._shape, specs)
         return closed_slices(result) if self._has_slices else result
 
@@ -160,6 +160,8 @@ class Program:
     def _result(self, leaf: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if type(leaf) is Output:
             array = outputs[leaf.place]
+            if leaf.own and self._compiler.local == 1:
+                return self._compiler.lower_each(array, leaf.spec)[0]
             if leaf.own:
                 return PerReplica.of_compiled(self._compiler, array, leaf.spec)
             tensor = self._compiler.lower(array)

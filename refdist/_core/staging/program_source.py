@@ -101,7 +101,7 @@ class ProgramSource:
         with self._lock:
             made_before, open_sizes = False, True
             converting = self._autograph and branches(fn if fn is not self._owner else self._owner.python_function)
-            while strategy.extended.plan.workers == 1:
+            while not strategy.extended.plan.in_lockstep:
                 writer = ProgramWriter(
                     call, strategy, once=self._once, wide=wide, converting=converting, open_sizes=open_sizes
                 )

@@ -16,6 +16,7 @@ from refdist._core.replicas.specs import is_dataset
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.seam.compiler import Compiler
 from refdist._core.seam.draft import NeedsPython, NeedsWide
+from refdist._core.seam.peers import UNEVEN
 from refdist._core.staging.branching import branches
 from refdist._core.staging.elements import Elements
 from refdist._core.staging.open_shapes import OpenShapes
@@ -165,7 +166,7 @@ class ReplicaDraft:
             self._seen_inside.add(id(home.copies[0]))
         if home.own_copies and variable is not home.copies[0] and self.count > 1:
             index = next(i for i, copy in enumerate(home.all_copies) if copy is variable)
-            return self.compiler.of_all_replicas(value)[index]
+            return self.compiler.of_local_replicas(value)[index]
         return value
 
     def require_wide(self, dtype: Any) -> None:
@@ -208,6 +209,8 @@ class ReplicaDraft:
                 f"One copy of the mirrored variable {home.name!r} was written by itself in a function; expected all of them to be. "
                 f"Write the variable, or use extended.update()."
             )
+        if self.compiler.local < self.count:
+            raise NeedsPython  # this process knows its own copies only, and all processes have one program
         number = next(index for index, copy in enumerate(home.all_copies) if copy is variable)
         return self.compiler.on_replica(number, tensor, self.values[id(home.all_copies[0])])
 
@@ -295,10 +298,10 @@ class ReplicaDraft:
         if is_dataset(leaf):
             raise NeedsPython
         (place, declared), each = self.elements.place_of(leaf), isinstance(leaf, DistributedValues)
-        if each and leaf.spec is None:
+        if (each and leaf.spec is None) or id(leaf) in UNEVEN:
             raise UnevenReplicas
         dtype = spec_of(leaf)[1]
-        if dtype.kind in "OSU" or (each and leaf.count != self.count):
+        if dtype.kind in "OSU" or (each and leaf.count != self.compiler.local):
             return passed_through(place, leaf)
         self.require_wide(dtype)
         spec = self._shapes.spec(place, leaf, declared)
@@ -307,4 +310,4 @@ class ReplicaDraft:
 
     def per_replica(self, own: Any) -> Any:
         """A tensor of the replica, as code outside of the replicas sees it."""
-        return own if self.count == 1 else SymbolicPerReplica(self, own)
+        return own if self.compiler.local == 1 else SymbolicPerReplica(self, own)

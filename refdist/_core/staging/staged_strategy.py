@@ -48,7 +48,8 @@ class StagedExtended(StrategyExtended):
             dataclasses.replace(plan, backend=draft.backend, devices=plan.devices[:1], homes=plan.homes[:1], workers=1)
         )
         self._real, self.draft, self._count = real, draft, count
-        self.real_devices = plan.devices
+        self._local = min(count, len(plan.devices))  # how many of the replicas are in this process
+        self.real_devices = plan.devices * (count // self._local)  # those of other processes are called alike
         self._from_outside: dict[
             int, tuple[Any, Any]
         ] = {}  # tensors that are not of this program, with what they are in it
@@ -114,28 +115,37 @@ class StagedExtended(StrategyExtended):
         if not isinstance(leaf, DistributedValues) or isinstance(leaf, Variable):
             return leaf
         components = leaf.components if isinstance(leaf, PassedThroughValues) else len(leaf.values)
-        if components != self._count:
+        if components != self._local:
             raise ValueError(
-                f"A value with {components} components met a strategy of {self._count} replicas; expected one component for "
+                f"A value with {components} components met a strategy of {self._local} replicas; expected one component for "
                 f"each replica. Make the value with the strategy that uses it."
             )
         if isinstance(leaf, PassedThroughValues):
-            return leaf.alone() if self._count == 1 else leaf
-        if not any(hasattr(value, "shape") for value in leaf.values):
-            same = regroup([[value] for value in leaf.values])[0]
+            return leaf.alone() if self._local == 1 else leaf
+        values = self._of_all_processes(leaf.values)
+        if not any(hasattr(value, "shape") for value in values):
+            same = regroup([[value] for value in values])[0]
             if not once or (same is not leaf and not isinstance(same, DistributedValues)):
                 return same  # plain Python values: each replica's part gets its own
-        return self._own_of(leaf.values)
+        return self.own_of_all(values)
+
+    def _of_all_processes(self, values: Sequence[Any]) -> Sequence[Any]:
+        """What becomes part of the program, which is one for all processes, and known to each for its own replicas only."""
+        if self._local == self._count:
+            return values
+        with entered(draft=None), self.draft.compiler.at_once():
+            return self._real.from_all_workers("a per-replica value that becomes part of a program", values)
 
     def own_of(self, value: DistributedValues) -> Any:
         """The replica's own component of a value that has one for each."""
         return self._localised(value, True)
 
-    def _own_of(self, values: Sequence[Any]) -> Any:
+    def own_of_all(self, values: Sequence[Any]) -> Any:
+        """The replica's own value, given those of all replicas."""
         kinds = set(map(type, values))
         if kinds == {IndexedSlices}:
             columns = zip(*map(OpenSlices.of, values), strict=True)
-            return IndexedSlices(*(None if column[0] is None else self._own_of(column) for column in columns))
+            return IndexedSlices(*(None if column[0] is None else self.own_of_all(column) for column in columns))
         if IndexedSlices in kinds:
             raise UnevenReplicas
         parts = [self.tensor(value, None) for value in values]
@@ -146,8 +156,8 @@ class StagedExtended(StrategyExtended):
     def _seen_outside(self, leaf: Any) -> Any:
         """What a replica has, as code outside of the replicas sees it."""
         if is_text(leaf) and self._count > 1:
-            return PerReplica([leaf] * self._count)
-        tensor = isinstance(leaf, (self.backend.tensor_type, IndexedSlices)) and self._count > 1
+            return PerReplica([leaf] * self._local)
+        tensor = isinstance(leaf, (self.backend.tensor_type, IndexedSlices)) and self._local > 1
         return SymbolicPerReplica(self.draft, leaf) if tensor else leaf
 
     def _reducible(self, op: ReduceOp, value: Any) -> Any:
@@ -157,6 +167,8 @@ class StagedExtended(StrategyExtended):
             one = isinstance(value, SymbolicPerReplica) or len(value.values) == 1
             own = value.component(0) if one else self._localised(value, True)
             return PerReplica([self.combinable(own, None)])
+        if self._local == 1 < self._count:
+            return PerReplica([self.combinable(value, None)])
         if self._count > 1 and op is not ReduceOp.MEAN:
             raise ValueError(
                 f"A plain value ({value!r}) was to be combined over {self._count} replicas; expected a per-replica value. "
@@ -186,7 +198,7 @@ class StagedExtended(StrategyExtended):
 
     def _spread(self, result: Any) -> Any:
         """What lies on several devices after a reduction."""
-        return SymbolicMirrored(self.draft, result) if self._count > 1 else result
+        return SymbolicMirrored(self.draft, result) if self._local > 1 else result
 
     def _combined_by_user(self, op: ReduceOp, tensors: Sequence[Any], options: Any) -> list[Any]:
         """Combine several tensors with the user's own implementation for batches."""

@@ -35,7 +35,7 @@ def multi_worker_plan(resolver: ClusterResolver | None) -> Plan:
     processes = _processes(backend, spec, peers, f"{job}:{task}") if len(peers) > 1 else None
     if spec and host_device(backend).job != job:
         backend = required(backend, Clustered, "A task of a cluster").for_task(job, task, 1)
-    devices = chosen_devices(_names(chosen), backend)
+    devices = chosen_devices(_names(chosen, backend), backend)
     return Plan(
         "multi_worker_mirrored",
         backend,
@@ -68,10 +68,16 @@ def _task(name: str) -> tuple[str, int]:
     return job, int(index)
 
 
-def _names(resolver: ClusterResolver) -> list[str] | None:
-    """The devices of each worker, by what the resolver says of accelerators; None where it only reads TF_CONFIG."""
+def _names(resolver: ClusterResolver, backend: Backend) -> list[str] | None:
+    """The devices of each worker, by what the resolver says of accelerators; None where it only reads TF_CONFIG.
+
+    Without accelerators a worker has one CPU, or as many as REFDIST_DEVICES_PER_WORKER says, which the launcher sets.
+    """
     if isinstance(resolver, TFConfigClusterResolver):
-        return None
+        wanted = os.environ.get("REFDIST_DEVICES_PER_WORKER", "")
+        if not wanted.isdecimal() or any(device.kind != "CPU" for device in backend.devices()):
+            return None
+        return [f"CPU:{index}" for index in range(int(wanted))]
     counts = resolver.num_accelerators()
     kind = next((kind for kind in ("GPU", "TPU") if counts.get(kind)), "CPU")
     return [f"{kind}:{index}" for index in range(counts.get(kind) or 1)]

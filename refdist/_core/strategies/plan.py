@@ -37,6 +37,11 @@ class Plan:
         return len(self.devices) * self.workers
 
     @property
+    def in_lockstep(self) -> bool:
+        """Whether there are several workers that can meet in Python only, because this process plays all of them."""
+        return self.workers > 1 and self.peers is None
+
+    @property
     def first_replica(self) -> int:
         """The number of this worker's first replica."""
         return len(self.devices) * self.worker

@@ -133,11 +133,15 @@ class StrategyBase:
         plan = self._extended.plan
         return InputWorker(plan.workers, plan.worker, plan.replicas, self._any_worker_continues)
 
-    def _any_worker_continues(self, continues: bool) -> bool:
-        """Say whether any worker has another step; a worker that runs alone has nobody to ask."""
-        if not workers_run_together():
-            return continues
-        return any(self._extended.from_all_workers("the next step of a distributed dataset", [continues]))
+    def _any_worker_continues(self, outline: str | None) -> tuple[bool, bool]:
+        """Say whether any worker has another step, and whether all have one of the same shape, given that of this worker.
+
+        A worker that runs alone has nobody to ask.
+        """
+        if self._extended.plan.in_lockstep and not workers_run_together():
+            return outline is not None, True
+        outlines = set(self._extended.from_all_workers("the next step of a distributed dataset", [outline]))
+        return outlines != {None}, len(outlines) == 1
 
     @context.contained
     def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
