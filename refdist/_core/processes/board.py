@@ -31,6 +31,7 @@ class Status:
     what: str = ""
     lines: tuple[str, ...] = ()  # where in the user's code it is, the innermost first
     seconds: float = 0.0  # for how long it waits
+    ledger: tuple[Any, ...] = ()  # of what it has done with all others
 
     def text(self) -> bytes:
         """To be published."""
@@ -39,8 +40,8 @@ class Status:
     @staticmethod
     def of(text: bytes) -> "Status":
         """What was published."""
-        beat, state, number, what, lines, seconds = json.loads(text)
-        return Status(beat, state, number, what, tuple(lines), seconds)
+        beat, state, number, what, lines, seconds, ledger = json.loads(text)
+        return Status(beat, state, number, what, tuple(lines), seconds, tuple(ledger))
 
     def __str__(self) -> str:
         place = f" at {', called from '.join(self.lines)}" if self.lines else ""

@@ -38,6 +38,16 @@ def not_met(count: int, table: str) -> Failure:
     )
 
 
+def diverged(rows: str) -> Failure:
+    """Workers have done different things, and nobody had to wait for it."""
+    return Failure(
+        "MeetingError",
+        f"The workers have done different things together, so that what they computed is wrong:\n{rows}\n"
+        f"Expected the same programs and calls on every worker, in the same order. Look for what depends on the worker's "
+        f"number, and start all workers again, from the last good checkpoint.",
+    )
+
+
 def lost(who: str, how: str, table: str) -> Failure:
     """A worker will not come any more."""
     return Failure(

@@ -3,6 +3,8 @@
 Only those who wait judge: a worker that computes for an hour disturbs nobody who does not need it.
 """
 
+import dataclasses
+import os
 import sys
 import threading
 import time
@@ -11,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from refdist._core.base.call_sites import Site
 from refdist._core.processes.board import Status, Waiting, ended_workers, lines_of, lines_of_thread, table
-from refdist._core.processes.failure import Failure, lost, not_met, stuck
+from refdist._core.processes.failure import Failure, diverged, lost, not_met, stuck
+from refdist._core.processes.ledger import Entry, Ledger, first_difference
 from refdist._core.processes.sockets import Connections
 from refdist._core.processes.waiting_limits import limits
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _EVERY = 0.4  # seconds between two looks
+_SELDOM = 3  # one look in so many compares what was done
 _PATIENCE = 0.8  # seconds of waiting before looking at the others
 _BOARD, _FAILURE = "refdist/board/", "refdist/failure"
 
@@ -42,7 +46,7 @@ class Watch:
         self.waiting: Waiting | None = None
         self.failure: Failure | None = None
         self.connections = Connections()
-        self._done = 0  # how many things this worker has done with all others
+        self._ledger = Ledger()  # of what this worker has done with all others
         self._beats, self._ended = 0, False
         self._seen: dict[int, tuple[int, float]] = {}  # the last beat of each worker, and when it was new
         self._last: dict[int, Status] = {}
@@ -58,8 +62,7 @@ class Watch:
 
     def begin(self, what: str, site: Site | None = None) -> int:
         """Note that this worker now does something that all do; return how many such things it has done before."""
-        number = self._done
-        self._done = number + 1
+        number = self._ledger.add(what)
         self.waiting = Waiting(number, what, site, time.monotonic(), threading.get_ident())
         return number
 
@@ -92,11 +95,19 @@ class Watch:
         self.failure = failure
 
     def close(self) -> None:
-        """Say that this worker has ended, and watch no longer."""
+        """Say that this worker has ended, and watch no longer; a last look finds out whether all did the same."""
         self._ended = True
         self._stop.set()
         self._thread.join()
         self._publish()
+        if self.failure is None:
+            self._read()
+            found = self._compared()
+            if found is not None:
+                self.fail(found)
+                sys.stderr.write(f"{found.name}: {found.text}\n")
+                sys.stderr.flush()
+                os._exit(1)  # nothing that the program does at its end can be right
 
     def others_have_ended(self) -> bool:
         """Say whether all others have ended, or are lost."""
@@ -128,6 +139,11 @@ class Watch:
                     found = self._judged(waiting)
                     if found is not None and self.waiting is waiting:
                         self.fail(found)
+                elif self._beats % _SELDOM == 0:
+                    self._read()
+                    found = self._compared()
+                    if found is not None:
+                        self.fail(found)
             if self.failure is not None and waiting is not None:
                 self.connections.cut()
 
@@ -135,14 +151,15 @@ class Watch:
         self._beats += 1
         waiting = self.waiting
         if self._ended:
-            status = Status(self._beats, "ended", self._done)
+            status = Status(self._beats, "ended", self._ledger.count)
         elif waiting is None:
-            status = Status(self._beats, "runs", self._done, lines=lines_of_thread(self._main))
+            status = Status(self._beats, "runs", self._ledger.count, lines=lines_of_thread(self._main))
         else:
             site = waiting.site
             lines = lines_of_thread(waiting.thread) if site is None else lines_of(site)
             seconds = time.monotonic() - waiting.since
             status = Status(self._beats, "waits", waiting.number, waiting.what, lines, seconds)
+        status = dataclasses.replace(status, ledger=tuple(self._ledger.entries()))
         self._last[self._index] = status
         self._store.put(f"{_BOARD}{self._index}", status.text(), again=True)
 
@@ -158,8 +175,30 @@ class Watch:
                 self._seen[index] = (status.beat, now)
             self._last[index] = status
 
+    def _compared(self) -> Failure | None:
+        """What is wrong with what was done, as far as ledgers say; what this worker waits for is not done."""
+        waiting = self.waiting
+        own = [entry for entry in self._ledger.entries() if waiting is None or entry.number < waiting.number]
+        for index in self._others():
+            found = first_difference(own, self._last[index].ledger)
+            if found is not None:
+                return diverged(self._rows_of_ledgers(index, *found))
+        return None
+
+    def _rows_of_ledgers(self, other: int, mine: Entry, others: Entry) -> str:
+        number = mine.number + 1
+        if mine.what == others.what:
+            return (
+                f"  workers {self._index} and {other}: they differ somewhere in the first {number} things that they did"
+            )
+        rows = table({self._index: f"did {mine.what}", other: f"did {others.what}"})
+        return f"{rows}\n  (at the latest as number {number} of what they did)"
+
     def _judged(self, waiting: Waiting) -> Failure | None:
         """What is wrong, if something certainly is."""
+        different = self._compared()
+        if different is not None:
+            return different
         now, limit, gone = time.monotonic(), limits(), ended_workers(self._folder)
         own = self._last[self._index]
         for index in self._others():
