@@ -2,9 +2,11 @@
 
 import os
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.metadata import version
+from typing import Any
 
 from refdist._core.processes.free_ports import LOOPBACK
 
@@ -24,12 +26,22 @@ def coordination_service(workers: int) -> Generator[str]:
         reservation.bind((LOOPBACK, 0))
         address = f"{LOOPBACK}:{reservation.getsockname()[1]}"
         with _quiet_log():
-            make = import_module("jaxlib._jax").get_distributed_runtime_service
-            service = make(address, workers, heartbeat_timeout=HEARTBEAT_SECONDS)
+            service = _maker()(address, workers, heartbeat_timeout=HEARTBEAT_SECONDS)
         try:
             yield address
         finally:
             service.shutdown()
+
+
+def _maker() -> Callable[..., Any]:
+    """Find what makes a service; it is no public name of jaxlib, so another version may have it elsewhere."""
+    try:
+        return import_module("jaxlib._jax").get_distributed_runtime_service
+    except (ImportError, AttributeError) as error:
+        raise RuntimeError(
+            f"refdist launch found no coordination service in jaxlib {version('jaxlib')}: {error}; expected "
+            f"jaxlib._jax.get_distributed_runtime_service, as in jaxlib 0.10. Install that version: pip install 'jaxlib~=0.10'."
+        ) from error
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from dataclasses import replace
 from refdist._core.processes.board import Board
 from refdist._core.processes.coordination_service import coordination_service
 from refdist._core.processes.free_ports import reserved_addresses
-from refdist._core.processes.keeper import Keeper
+from refdist._core.processes.keeper import Keeper, end_marked
 from refdist._core.processes.launch_plan import (
     AT_ONCE,
     COULD_NOT_START,
@@ -62,7 +62,8 @@ class Attempt:
             folder = held.enter_context(
                 tempfile.TemporaryDirectory(prefix="refdist-launch-", ignore_cleanup_errors=True)
             )
-            keeper = held.enter_context(Keeper(folder))
+            mark = f"REFDIST_BOARD={folder}"
+            keeper = held.enter_context(Keeper(mark, folder))
             service = held.enter_context(coordination_service(self._launch.workers))
             self._board = Board(pathlib.Path(folder))
             self._relay.start()
@@ -70,7 +71,7 @@ class Attempt:
                 self._start(keeper, {"REFDIST_COORDINATOR": service, "REFDIST_BOARD": folder})
                 self._watch()
             finally:
-                self._clear_away(keeper)
+                self._clear_away(keeper, mark)
         return self._verdict or Verdict()
 
     def _start(self, keeper: Keeper, settings: Mapping[str, str]) -> None:
@@ -187,7 +188,7 @@ class Attempt:
             moment += seconds
             self._steps.append((moment, number))
 
-    def _clear_away(self, keeper: Keeper) -> None:
+    def _clear_away(self, keeper: Keeper, mark: str) -> None:
         """End what the workers have left running, pass on their last lines, and say how it came out."""
         for worker in self._workers:
             if not worker.ended:  # an error of our own brought us here
@@ -201,6 +202,7 @@ class Attempt:
             worker.send(signal.SIGKILL)
             keeper.forget(worker.group)
             worker.reap()
+        end_marked(mark)
         farewell = self._farewell()
         self._relay.finish(self._launch.errors, farewell and f"{NAME}: {farewell}")
         while not self._relay.finished.is_set():

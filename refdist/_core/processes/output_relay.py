@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import select
 import selectors
 import threading
@@ -10,8 +11,8 @@ from collections.abc import Callable
 from typing import IO
 
 CHUNK_BYTES = 1 << 16
-# gloo says so on standard output, for every worker and every group of them.
-NOISE = b"[Gloo] Rank "
+# gloo says so on standard output, for every device and every group of them; several threads do at once, and mix their lines.
+NOISE = re.compile(rb"\[Gloo\] Rank |\d* ?is connected to \d+ peer ranks\.")
 COLOURS = (36, 33, 32, 35, 34, 31)
 
 
@@ -157,12 +158,12 @@ class _Source:
             return b""
         block = bytes(self._started) + whole
         self._started = bytearray(rest)
-        return b"".join(self._named(line) for line in block.split(b"\n") if not line.startswith(NOISE))
+        return b"".join(self._named(line) for line in block.split(b"\n") if not NOISE.match(line))
 
     def last_line(self) -> bytes:
         """Return the line that nobody will end any more, if there is one."""
         rest, self._started = bytes(self._started), bytearray()
-        return self._named(rest) if rest and not rest.startswith(NOISE) else b""
+        return self._named(rest) if rest and not NOISE.match(rest) else b""
 
     def _named(self, line: bytes) -> bytes:
         return self.prefix + line.decode("utf-8", "replace").encode() + b"\n"

@@ -8,8 +8,6 @@ from refdist._core.processes import launch_attempt
 from refdist._core.processes.worker_process import WorkerProcess
 from tests.refdist.processes.launches import launch
 
-FAIL = "worker {worker} of {workers} failed first: {how} after "
-
 
 def last_line(launched):
     return launched.errors.splitlines()[-1]
@@ -157,7 +155,8 @@ def test_a_worker_that_goes_on_is_no_longer_called_stopped(tmp_path):
     assert (0, ["False"]) == (done.exit_code, done.said_by(1))
 
 
-def test_what_a_worker_has_started_ends_with_it_also_if_it_holds_the_output_open(tmp_path):
+def test_what_a_worker_has_started_ends_with_it_also_if_it_holds_the_output_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(launch_attempt, "SECONDS_FOR_LEFTOVERS", 0.02)
     program = """
         if os.fork() == 0:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -171,6 +170,23 @@ def test_what_a_worker_has_started_ends_with_it_also_if_it_holds_the_output_open
 
     assert (0, ["done"], ["done"]) == (done.exit_code, done.said_by(0), done.said_by(1))
     assert ["grandchild", "grandchild"] == done.marks()
+    assert [] == done.left_behind()
+
+
+def test_a_daemon_that_left_its_session_ends_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(launch_attempt, "SECONDS_FOR_LEFTOVERS", 0.02)
+    program = """
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                mark("daemon")
+                for_ever()
+            os._exit(0)
+        wait_for("daemon *", workers)
+    """
+    done = launch(tmp_path, program, 2)
+
+    assert (0, ["daemon", "daemon"]) == (done.exit_code, done.marks())
     assert [] == done.left_behind()
 
 

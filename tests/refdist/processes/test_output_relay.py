@@ -18,7 +18,9 @@ def test_lines_are_whole_whatever_comes_between(tmp_path):
 
 def test_what_gloo_says_about_its_ranks_is_dropped(tmp_path):
     program = """
-        os.write(1, b"[Gloo] Rank 0 is connected to 3 peer ranks.\\nkept [Gloo] Rank 1\\n[Gloo] other\\n[Gloo] Rank 1 is")
+        say("[Gloo] Rank 0 is connected to 3 peer ranks.\\nkept [Gloo] Rank 1\\n[Gloo] other")
+        say("2 is connected to 3 peer ranks. Expected number of connected peer ranks is : 3")
+        os.write(1, b"[Gloo] Rank 1 is")
     """
     done = launch(tmp_path, program, 1)
 
