@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from threading import Event
 
 from refdist._core.processes.board import Board
 from refdist._core.processes.coordination_service import coordination_service
@@ -175,9 +176,9 @@ class Attempt:
             for worker in left:
                 worker.send(number)
 
-    def _seconds_until_something_is_due(self) -> float | None:
-        due = [moment for moment, _ in self._steps] or ([] if self._verdict else [self._deadline])
-        return None if not due or due[0] == math.inf else due[0] - time.monotonic()
+    def _seconds_until_something_is_due(self) -> float:
+        due = [moment for moment, _ in self._steps] or [math.inf if self._verdict else self._deadline]
+        return due[0] - time.monotonic()
 
     def _end(self, verdict: Verdict, steps: Steps) -> None:
         """Begin to end the workers; the first verdict stands, but who is asked to end does not try again."""
@@ -194,7 +195,8 @@ class Attempt:
             if not worker.ended:  # an error of our own brought us here
                 worker.send(signal.SIGKILL)
         for number in (signal.SIGTERM, signal.SIGKILL):
-            if self._output_is_closed(SECONDS_FOR_LEFTOVERS):
+            # What a worker leaves behind may need a moment to clean up; as long as it does, it holds the output open.
+            if self._wait_for(self._relay.closed, time.monotonic() + SECONDS_FOR_LEFTOVERS):
                 break
             for worker in self._workers:
                 worker.send(number)
@@ -205,14 +207,15 @@ class Attempt:
         end_marked(mark)
         farewell = self._farewell()
         self._relay.finish(self._launch.errors, farewell and f"{NAME}: {farewell}")
-        while not self._relay.finished.is_set():
-            if REQUESTS.intersection(self._signals.wait(None)):
-                return
+        # Whoever reads the output may take the time, unless we are to end: then a terminal on hold must not keep us.
+        patience = self._launch.seconds_to_obey
+        until = time.monotonic() if self._requested else max(self._deadline, time.monotonic())
+        if not self._wait_for(self._relay.finished, until + patience):
+            self._relay.silent = True
 
-    def _output_is_closed(self, seconds: float) -> bool:
-        """Wait until nobody can write to the pipes any more: what a worker leaves behind may need a moment to clean up."""
-        until = time.monotonic() + seconds
-        while not self._relay.closed.is_set():
+    def _wait_for(self, event: Event, until: float) -> bool:
+        """Wait for something that the relay does; False if it takes too long, or somebody asks to end."""
+        while not event.is_set():
             left = until - time.monotonic()
             if left <= 0 or REQUESTS.intersection(self._signals.wait(left)):
                 return False

@@ -36,7 +36,8 @@ class OutputRelay(threading.Thread):
     """Reads the pipes of all workers and writes to the launcher's output.
 
     It is a thread, so that a slow reader of the output (a pager, a terminal on hold) never keeps the launcher from seeing that a
-    worker has died. `notify` is called when the last pipe is closed, when a reader of the output is gone, and at the end.
+    worker has died. `notify` is called when the last pipe is closed, when a reader of the output is gone, and at the end. Who does
+    not wait for the end makes it `silent`.
     """
 
     def __init__(self, notify: Callable[[], None]) -> None:
@@ -44,6 +45,7 @@ class OutputRelay(threading.Thread):
         self.closed = threading.Event()
         self.finished = threading.Event()
         self.abandoned = False
+        self.silent = False
         self._notify = notify
         self._farewell = 2, b""
         self._selector = selectors.DefaultSelector()
@@ -130,7 +132,7 @@ class OutputRelay(threading.Thread):
 
     def _write(self, target: int, data: bytes) -> None:
         """Write everything; if nobody reads it any more, say so once and drop the rest."""
-        if target in self._broken:
+        if self.silent or target in self._broken:
             return
         try:
             write_whole(target, data)

@@ -37,11 +37,11 @@ class SignalInbox:
         self._reading.close()
         self._writing.close()
 
-    def wait(self, seconds: float | None) -> list[int]:
-        """Wait for signals or for `wake`, and return the signals that came; all are returned once."""
+    def wait(self, seconds: float) -> list[int]:
+        """Wait for signals or for `wake`, at most so many seconds or `math.inf`, and return each signal that came, once."""
         waiting = select.poll()
         waiting.register(self._reading, select.POLLIN)
-        waiting.poll(None if seconds is None else math.ceil(max(seconds, 0) * 1000))
+        waiting.poll(None if seconds == math.inf else math.ceil(max(seconds, 0) * 1000))
         try:
             return [number for number in self._reading.recv(4096) if number]
         except BlockingIOError:

@@ -295,3 +295,27 @@ def test_a_run_ends_when_nobody_reads_its_output(tmp_path):
     assert 141 == done.exit_code
     assert "nobody reads the output any more" in last_line(done)
     assert [] == done.left_behind()
+
+
+@pytest.mark.parametrize("request_to_end", [True, False])
+def test_output_that_nobody_takes_does_not_keep_a_launch_that_is_to_end(tmp_path, request_to_end, monkeypatch):
+    monkeypatch.setattr(launch_attempt, "SECONDS_FOR_LEFTOVERS", 0.02)
+    reading, writing = os.pipe()
+    program = f"""
+        os.set_blocking(1, False)
+        try:
+            while True:
+                os.write(1, b"x" * 1000 + b"\\n")
+        except BlockingIOError:
+            mark("full")
+        if {request_to_end}:
+            os.kill(launcher, signal.SIGTERM)
+        for_ever()
+    """
+    limit = {} if request_to_end else {"timeout_seconds": 0.5}
+    done = launch(tmp_path, program, 1, output=writing, seconds_to_obey=0.1, **limit)
+    os.close(reading)
+    os.close(writing)
+
+    assert (143 if request_to_end else 124) == done.exit_code
+    assert [] == done.left_behind()
