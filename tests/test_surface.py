@@ -262,8 +262,8 @@ DOCUMENTED = {
 }
 OURS = {
     "": "VariableTree cluster conformance device_name launch logical_pieces simulator testing use using",
-    "cluster": "run_workers",
-    "errors": "MeetingError",
+    "cluster": "run_workers set_limits",
+    "errors": "MeetingError WorkerLost",
     "launch": "main",
     "testing": "stages_of",
 }

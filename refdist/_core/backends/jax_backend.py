@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src.config import default_device
+from jax._src.xla_bridge import backends_are_initialized
 
 from refdist._core.base.dtypes import is_wide
 from refdist._core.base.enums import ReduceOp
@@ -42,13 +43,24 @@ class JaxBackend:
                 f"The jax backend was asked for {', '.join(others)}; expected cpus= alone. GPUs and TPUs are found by themselves."
             )
         _require_cpus(cpus)
-        found = list(jax.devices("cpu")[:cpus])
-        if jax.default_backend() != "cpu":
-            found += jax.devices()
-        self._real = {Device(f"{_KINDS[d.platform]}:{i}"): d for i, d in _numbered(found)}
-        self._names = {device: name for name, device in self._real.items()}
+        self._cpus = cpus
         self._groups: set[tuple[Any, ...]] = set()  # the logical devices of replicas whose tensors were laid out
         self._home: Any = None  # where values without a device go; None lets JAX decide
+
+    @functools.cached_property
+    def _real(self) -> dict[Device, Any]:
+        """JAX's own objects for the devices; asking for them starts JAX, after which it can join no other processes."""
+        found = list(jax.local_devices(backend="cpu")[: self._cpus])
+        if jax.default_backend() != "cpu":
+            found += jax.local_devices()
+        return {Device(f"{_KINDS[d.platform]}:{i}"): d for i, d in _numbered(found)}
+
+    @functools.cached_property
+    def _names(self) -> dict[Any, Device]:
+        return {device: name for name, device in self._real.items()}
+
+    def has_started(self) -> bool:
+        return backends_are_initialized()
 
     def devices(self) -> tuple[Device, ...]:
         return tuple(self._real)
@@ -148,7 +160,7 @@ class JaxBackend:
         return clone
 
     def connect(self, devices: Sequence[Device]) -> None:
-        own = [name for name in self._real if name.beside(next(iter(self._real)))]
+        own = [name for name in self._names.values() if name.beside(next(iter(self._real)))]
         for device in devices:
             # Tasks share the devices of this machine, which keep their own names: an array does not know which task it belongs to.
             kind = [name for name in own if name.kind == device.kind] or own
@@ -208,8 +220,7 @@ def _require_cpus(cpus: int) -> None:
     with contextlib.suppress(RuntimeError):  # raised once JAX has started; what counts then is how many devices it has
         asked = _CONFIG.jax_num_cpu_devices
         jax.config.update("jax_num_cpu_devices", max(cpus, asked))
-    there = len(jax.devices("cpu"))
-    if there < cpus:
+    if backends_are_initialized() and (there := len(jax.local_devices(backend="cpu"))) < cpus:
         raise RuntimeError(
             f"{cpus} host devices were asked of JAX, which has already started with {there}; expected the largest number to be "
             f'asked for first. Call refdist.use("jax", cpus={cpus}) before JAX computes anything.'

@@ -13,6 +13,7 @@ from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
 from refdist._core.replicas.lockstep import Meeting, pause, play
 from refdist._core.seam.capabilities import Clustered, required
+from refdist._core.seam.peers import Peers
 
 
 def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
@@ -52,8 +53,14 @@ def workers_run_together() -> bool:
     return HERE.get().with_workers
 
 
-def exchange(kind: str, payloads: Sequence[Any]) -> list[Any]:
-    """Send the payloads of this worker's replicas to all workers, and return those of all replicas, in order."""
+def exchange(kind: str, payloads: Sequence[Any], peers: Peers | None) -> list[Any]:
+    """Send the payloads of this worker's replicas to all workers, and return those of all replicas, in order.
+
+    Args:
+        peers: the workers where they are processes of their own; None where they run together in this one.
+    """
+    if peers is not None:
+        return peers.exchange(kind, payloads)
     if not workers_run_together():
         raise RuntimeError(
             f"{kind} needs all workers, and this one runs alone; expected them to run together. Run the program of all workers "

@@ -1,37 +1,109 @@
-"""What the launcher tells the workers about each other: a folder with a small file for each worker that has ended.
+"""What each worker says about itself, and what the launcher says about those that have ended."""
 
-It is no network, it cannot hang, and one can look at it. The key-value store of JAX is not open to the launcher: only workers are
-clients of it, and a client is aborted together with them.
-"""
-
+import dataclasses
 import json
 import os
-import pathlib
-from collections.abc import Mapping
-from typing import Any
+import sys
+from collections.abc import Mapping, Sequence
+from types import FrameType
+from typing import Any, NamedTuple
+
+from refdist._core.base.call_sites import Site, of_user
 
 
-class Board:
-    """The folder, as the launcher writes it; workers find its name in `REFDIST_BOARD`."""
+class Waiting(NamedTuple):
+    """What a worker waits for: something that all workers do, one after another."""
 
-    def __init__(self, folder: pathlib.Path) -> None:
-        self._folder = folder
+    number: int  # how many such things it has done before
+    what: str
+    site: Site | None  # in the user's code; None where looking it up each time would take too long
+    since: float  # on the monotonic clock of this process
+    thread: int
 
-    def publish_end(self, worker: int, facts: Mapping[str, Any]) -> None:
-        """Say that a worker has ended, and how."""
-        self._write(f"{worker}.json", {"worker": worker, **facts})
-        self.withdraw_stop(worker)
 
-    def publish_stop(self, worker: int, facts: Mapping[str, Any]) -> None:
-        """Say that a worker is stopped: it exists, and does nothing."""
-        self._write(f"{worker}.stopped.json", {"worker": worker, **facts})
+@dataclasses.dataclass(frozen=True)
+class Status:
+    """What a worker is doing."""
 
-    def withdraw_stop(self, worker: int) -> None:
-        """Say that a worker is not stopped, or no longer."""
-        (self._folder / f"{worker}.stopped.json").unlink(missing_ok=True)
+    beat: int  # how often it has said so
+    state: str  # runs, waits, ended
+    number: int = -1
+    what: str = ""
+    lines: tuple[str, ...] = ()  # where in the user's code it is, the innermost first
+    seconds: float = 0.0  # for how long it waits
 
-    def _write(self, name: str, content: Mapping[str, Any]) -> None:
-        """Write a file that readers see whole or not at all."""
-        hidden = self._folder / f".{name}"
-        hidden.write_text(json.dumps(content))
-        os.replace(hidden, self._folder / name)
+    def text(self) -> bytes:
+        """To be published."""
+        return json.dumps(dataclasses.astuple(self)).encode()
+
+    @staticmethod
+    def of(text: bytes) -> "Status":
+        """What was published."""
+        beat, state, number, what, lines, seconds = json.loads(text)
+        return Status(beat, state, number, what, tuple(lines), seconds)
+
+    def __str__(self) -> str:
+        place = f" at {', called from '.join(self.lines)}" if self.lines else ""
+        if self.state == "waits":
+            return f"waiting in {self.what}{place}"
+        return "has ended" if self.state == "ended" else f"busy{place}"
+
+
+class Ended(NamedTuple):
+    """What the launcher says about a worker that has ended."""
+
+    code: int
+    signal: str | None
+
+    def __str__(self) -> str:
+        return f"was ended by {self.signal}" if self.signal else f"ended with exit code {self.code}"
+
+
+def ended_workers(folder: str | None) -> dict[int, Ended]:
+    """The workers that have ended, by what the launcher has written into its folder."""
+    if folder is None:
+        return {}
+    found: dict[int, Ended] = {}
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:  # the launcher is ending
+        return {}
+    for name in names:
+        stem, _, ending = name.partition(".")
+        if ending == "json" and stem.isdecimal():
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                said: dict[str, Any] = json.load(file)
+            found[int(stem)] = Ended(said["code"], said["signal"])
+    return found
+
+
+def lines_of(site: Site) -> tuple[str, ...]:
+    """A site in words."""
+    return tuple(map(str, site[:6]))
+
+
+def lines_of_thread(thread: int) -> tuple[str, ...]:
+    """Where in the user's code a thread is now."""
+    frame: FrameType | None = sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage]
+    lines: list[str] = []
+    while frame is not None and len(lines) < 3:
+        code = frame.f_code
+        if of_user(code.co_filename):
+            lines.append(f"{code.co_filename}:{frame.f_lineno}, in {code.co_name}")
+        frame = frame.f_back
+    return tuple(lines)
+
+
+def table(rows: Mapping[int, str]) -> str:
+    """A line for each place, with the workers that are there."""
+    places: dict[str, list[int]] = {}
+    for index, place in sorted(rows.items()):
+        places.setdefault(place, []).append(index)
+    return "\n".join(f"  {_workers(those)}: {place}" for place, those in places.items())
+
+
+def _workers(those: Sequence[int]) -> str:
+    if len(those) == 1:
+        return f"worker {those[0]}"
+    shown = ", ".join(map(str, those[:4]))
+    return f"workers {shown}{f', ... ({len(those)} workers)' if len(those) > 4 else ''}"

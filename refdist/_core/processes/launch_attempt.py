@@ -11,8 +11,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from threading import Event
 
-from refdist._core.processes.board import Board
 from refdist._core.processes.coordination_service import coordination_service
+from refdist._core.processes.end_notices import EndNotices
 from refdist._core.processes.free_ports import reserved_addresses
 from refdist._core.processes.keeper import Keeper, end_marked
 from refdist._core.processes.launch_plan import (
@@ -24,10 +24,10 @@ from refdist._core.processes.launch_plan import (
     Steps,
     Verdict,
 )
+from refdist._core.processes.launched_worker import LaunchedWorker, signal_name
 from refdist._core.processes.output_relay import OutputRelay, prefix_of, wants_colour
 from refdist._core.processes.signal_inbox import SignalInbox
 from refdist._core.processes.worker_environment import cluster_settings
-from refdist._core.processes.worker_process import WorkerProcess, signal_name
 
 NAME = "refdist launch"
 REQUESTS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
@@ -50,12 +50,12 @@ class Attempt:
         self._devices = devices
         self._signals = signals
         self._deadline = math.inf if deadline is None else deadline
-        self._workers: list[WorkerProcess] = []
+        self._workers: list[LaunchedWorker] = []
         self._relay = OutputRelay(signals.wake)
         self._verdict: Verdict | None = None
         self._steps: deque[tuple[float, signal.Signals]] = deque()
         self._requested = False
-        self._forced: list[WorkerProcess] = []
+        self._forced: list[LaunchedWorker] = []
 
     def run(self) -> Verdict:
         """Start the workers, wait for their end, and say how it came out; no process is left then, whatever happens."""
@@ -66,7 +66,7 @@ class Attempt:
             mark = f"REFDIST_BOARD={folder}"
             keeper = held.enter_context(Keeper(mark, folder))
             service = held.enter_context(coordination_service(self._launch.workers))
-            self._board = Board(pathlib.Path(folder))
+            self._notices = EndNotices(pathlib.Path(folder))
             self._relay.start()
             try:
                 self._start(keeper, {"REFDIST_COORDINATOR": service, "REFDIST_BOARD": folder})
@@ -86,7 +86,7 @@ class Attempt:
             if self._verdict is not None:
                 return
             try:
-                worker = WorkerProcess(index, launch.command, {**shared, **own[index]})
+                worker = LaunchedWorker(index, launch.command, {**shared, **own[index]})
             except OSError as error:
                 sentence = (
                     f"worker {index} of {launch.workers} could not be started: {error}. Look at the limits of processes and "
@@ -110,20 +110,20 @@ class Attempt:
 
     def _take_note(self) -> None:
         """Look at all workers, tell the others what has changed, and judge the first failure."""
-        ended: list[WorkerProcess] = []
+        ended: list[LaunchedWorker] = []
         for worker in self._workers:
             ended_before, stopped_before = worker.ended, worker.stopped
             worker.look()
             if worker.ended and not ended_before:
-                self._board.publish_end(worker.index, worker.facts())
+                self._notices.publish_end(worker.index, worker.facts())
                 ended.append(worker)
             elif worker.stopped and not stopped_before:
-                self._board.publish_stop(worker.index, worker.facts())
+                self._notices.publish_stop(worker.index, worker.facts())
                 self._say(
                     f"worker {worker.index} is stopped ({worker.stopped}); kill -CONT {worker.group} lets it go on."
                 )
             elif stopped_before and not worker.stopped:
-                self._board.withdraw_stop(worker.index)
+                self._notices.withdraw_stop(worker.index)
         failed = [worker for worker in ended if worker.ended and worker.ended.code]
         if failed and self._verdict is None:
             self._judge(min(failed, key=_most_telling))
@@ -133,7 +133,7 @@ class Attempt:
                 self._launch.politely(),
             )
 
-    def _judge(self, worker: WorkerProcess) -> None:
+    def _judge(self, worker: LaunchedWorker) -> None:
         """Make the first failure the result of the attempt."""
         assert worker.ended is not None
         launch = self._launch
@@ -235,7 +235,7 @@ class Attempt:
         self._relay.say(self._launch.errors, f"{NAME}: {text}")
 
 
-def _most_telling(worker: WorkerProcess) -> tuple[bool, int]:
+def _most_telling(worker: LaunchedWorker) -> tuple[bool, int]:
     """Of those that ended at the same moment, the killed one is the cause and the others noticed."""
     assert worker.ended is not None
     return worker.ended.code > 0, worker.index

@@ -162,7 +162,7 @@ class EagerExtended(StrategyExtended):
 
     def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
         """What the replicas of all workers bring, given what those of this worker bring."""
-        return payloads if self.plan.workers == 1 else exchange(kind, payloads)
+        return payloads if self.plan.workers == 1 else exchange(kind, payloads, self.plan.peers)
 
     def aggregate(
         self, strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]

@@ -1,11 +1,18 @@
 """MultiWorkerMirroredStrategy: synchronous training on the devices of several workers."""
 
+import importlib
+import os
+from collections.abc import Sequence
 from typing import Any
 
 from refdist._core.backends.choosing import current
+from refdist._core.clusters.cluster_spec import ClusterSpec
 from refdist._core.clusters.resolvers import ClusterResolver, TFConfigClusterResolver
-from refdist._core.seam.backend import host_device
-from refdist._core.seam.capabilities import Clustered, required
+from refdist._core.clusters.workers import workers_run_together
+from refdist._core.processes.membership import Membership
+from refdist._core.seam.backend import Backend, host_device
+from refdist._core.seam.capabilities import Clustered, Joins, capability, required
+from refdist._core.seam.peers import Peers
 from refdist._core.strategies.cross_device_ops import NcclAllReduce
 from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.mirrored import chosen_devices
@@ -25,6 +32,7 @@ def multi_worker_plan(resolver: ClusterResolver | None) -> Plan:
             f"MultiWorkerMirroredStrategy() was made in the task {job}:{task}; expected one of {', '.join(peers)}, because only "
             f"these train. Make it there only."
         )
+    processes = _processes(backend, spec, peers, f"{job}:{task}") if len(peers) > 1 else None
     if spec and host_device(backend).job != job:
         backend = required(backend, Clustered, "A task of a cluster").for_task(job, task, 1)
     devices = chosen_devices(_names(chosen), backend)
@@ -37,9 +45,27 @@ def multi_worker_plan(resolver: ClusterResolver | None) -> Plan:
         NcclAllReduce(),
         workers=max(1, len(peers)),
         worker=peers.index(f"{job}:{task}") if peers else 0,
+        peers=processes,
         scope_device=host_device(backend),
         resolver=chosen,
     )
+
+
+def _processes(backend: Backend, spec: ClusterSpec, tasks: Sequence[str], own: str) -> Peers | None:
+    """The workers as processes of their own, where the backend can join them; None where they run together in this one."""
+    joins = capability(backend, Joins)
+    if joins is None or workers_run_together():
+        return None
+    joining = importlib.import_module("refdist._core.processes.joining")  # loads JAX
+    addresses = tuple(spec.task_address(*_task(task)) for task in tasks)
+    hosted = os.environ.get("REFDIST_COORDINATOR")
+    member = Membership(hosted or addresses[0], tasks.index(own), len(tasks), addresses, hosted=hosted is not None)
+    return joining.join(member, started=joins.has_started())
+
+
+def _task(name: str) -> tuple[str, int]:
+    job, _, index = name.partition(":")
+    return job, int(index)
 
 
 def _names(resolver: ClusterResolver) -> list[str] | None:

@@ -7,6 +7,7 @@ from typing import Any
 from refdist._core.devices.device import Device
 from refdist._core.seam.backend import Backend
 from refdist._core.seam.capabilities import Timed, capability
+from refdist._core.seam.peers import Peers
 from refdist._core.strategies.cross_device_ops import CrossDeviceOps
 from refdist._core.variables.placement import Placement
 
@@ -23,6 +24,7 @@ class Plan:
     collectives: CrossDeviceOps
     workers: int = 1  # how many workers there are; this plan has the devices of one of them
     worker: int = 0
+    peers: Peers | None = None  # the other workers where these are processes of their own
     scope_device: Device | None = None  # where tensors go in the scope
     resolver: Any = None
     logical: tuple[tuple[Device, ...], ...] = ()  # the logical devices of each replica, where it can have several

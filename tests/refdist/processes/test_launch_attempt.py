@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from refdist._core.processes import launch_attempt
-from refdist._core.processes.worker_process import WorkerProcess
+from refdist._core.processes.launched_worker import LaunchedWorker
 from tests.refdist.processes.launches import launch
 
 
@@ -245,13 +245,13 @@ def test_asked_twice_it_waits_for_nobody(tmp_path):
 
 
 def test_ctrl_c_in_the_middle_of_the_start_starts_nobody_else(tmp_path, monkeypatch):
-    class Interrupted(WorkerProcess):
+    class Interrupted(LaunchedWorker):
         def __init__(self, index, command, environment):
             super().__init__(index, command, environment)
             if index == 1:
                 os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(launch_attempt, "WorkerProcess", Interrupted)
+    monkeypatch.setattr(launch_attempt, "LaunchedWorker", Interrupted)
     done = launch(tmp_path, "mark(me); for_ever()", 4, restarts=3)
 
     assert 130 == done.exit_code
@@ -260,13 +260,13 @@ def test_ctrl_c_in_the_middle_of_the_start_starts_nobody_else(tmp_path, monkeypa
 
 
 def test_a_worker_that_cannot_be_started_ends_the_others(tmp_path, monkeypatch):
-    class Refused(WorkerProcess):
+    class Refused(LaunchedWorker):
         def __init__(self, index, command, environment):
             if index == 1:
                 raise BlockingIOError(11, "Resource temporarily unavailable")
             super().__init__(index, command, environment)
 
-    monkeypatch.setattr(launch_attempt, "WorkerProcess", Refused)
+    monkeypatch.setattr(launch_attempt, "LaunchedWorker", Refused)
     done = launch(tmp_path, "mark(me); for_ever()", 2)
 
     assert 126 == done.exit_code

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Exit:
     """How a worker has ended: with a code, which is -9 for signal 9, and after how long."""
 
     code: int
@@ -21,7 +21,7 @@ class Ended:
     def exit_code(self) -> int:
         """The code as a shell says it.
 
-        >>> Ended(-9, 0.5).exit_code, Ended(3, 0.5).exit_code
+        >>> Exit(-9, 0.5).exit_code, Exit(3, 0.5).exit_code
         (137, 3)
         """
         return 128 - self.code if self.code < 0 else self.code
@@ -36,12 +36,12 @@ class Ended:
         return f"{how} after {self.seconds:.1f} s"
 
 
-class WorkerProcess:
+class LaunchedWorker:
     """A worker that has been started; it is reaped at the end only, so that its number stays its own."""
 
     def __init__(self, index: int, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self.index = index
-        self.ended: Ended | None = None
+        self.ended: Exit | None = None
         self.stopped: str | None = None
         self._started = time.monotonic()
         # No standard input: several workers cannot share one, and a session of its own has no terminal.
@@ -79,7 +79,7 @@ class WorkerProcess:
         self.stopped = None
         if found is not None and found.si_code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED):
             code = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
-            self.ended = Ended(code, time.monotonic() - self._started)
+            self.ended = Exit(code, time.monotonic() - self._started)
         elif found is not None:
             self.stopped = signal_name(found.si_status)
 

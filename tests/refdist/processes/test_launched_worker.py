@@ -3,11 +3,11 @@ import sys
 
 import pytest
 
-from refdist._core.processes.worker_process import Ended, WorkerProcess
+from refdist._core.processes.launched_worker import Exit, LaunchedWorker
 
 
 def started(code):
-    return WorkerProcess(0, [sys.executable, "-S", "-c", code], {})
+    return LaunchedWorker(0, [sys.executable, "-S", "-c", code], {})
 
 
 def close(worker):
@@ -22,7 +22,7 @@ def close(worker):
     [(0, "exit code 0", 0, None), (3, "exit code 3", 3, None), (-15, "killed by SIGTERM", 143, "SIGTERM")],
 )
 def test_an_end_is_said_as_a_shell_says_it(code, text, exit_code, name):
-    ended = Ended(code, 1.25)
+    ended = Exit(code, 1.25)
 
     assert (f"{text} after 1.2 s", exit_code, name) == (str(ended), ended.exit_code, ended.signal)
 
