@@ -105,8 +105,8 @@ class Attempt:
             self._take_note()
             if all(worker.ended for worker in self._workers):
                 return
-            self._obey(self._signals.wait(self._seconds_until_something_is_due()))
             self._keep_time()
+            self._obey(self._signals.wait(self._seconds_until_something_is_due()))
 
     def _take_note(self) -> None:
         """Look at all workers, tell the others what has changed, and judge the first failure."""
@@ -137,9 +137,12 @@ class Attempt:
         """Make the first failure the result of the attempt."""
         assert worker.ended is not None
         launch = self._launch
+        stopped = "".join(
+            f", while worker {each.index} was stopped ({each.stopped})" for each in self._workers if each.stopped
+        )
         verdict = Verdict(
             worker.ended.exit_code,
-            f"worker {worker.index} of {launch.workers} failed first: {worker.ended}.",
+            f"worker {worker.index} of {launch.workers} failed first: {worker.ended}{stopped}.",
             may_try_again=self._number < launch.restarts,
         )
         self._end(verdict, launch.after_a_failure())
@@ -168,9 +171,13 @@ class Attempt:
         if self._verdict is None and now >= self._deadline:
             sentence = f"timed out: not done after {self._launch.timeout_seconds:g} s (--timeout)."
             self._end(Verdict(TIMED_OUT, sentence), self._launch.politely())
+        left = [worker for worker in self._workers if not worker.ended]
+        if self._steps and all(worker.stopped for worker in left):
+            # They do nothing with the time that they are given, so the next step comes now, and the others come earlier, too.
+            early = max(self._steps[0][0] - now, 0)
+            self._steps = deque((moment - early, number) for moment, number in self._steps)
         while self._steps and self._steps[0][0] <= now:
             _, number = self._steps.popleft()
-            left = [worker for worker in self._workers if not worker.ended]
             if number is signal.SIGKILL:
                 self._forced = left
             for worker in left:

@@ -124,6 +124,7 @@ def test_workers_that_do_not_notice_a_failure_are_ended(tmp_path):
 def test_a_stopped_worker_is_told_of_and_ended_with_the_others(tmp_path):
     program = """
         mark("here")
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if me == 0:
             os.kill(os.getpid(), signal.SIGSTOP)
             for_ever()
@@ -131,9 +132,10 @@ def test_a_stopped_worker_is_told_of_and_ended_with_the_others(tmp_path):
         say((board / "0.stopped.json").read_text())
         sys.exit(6)
     """
-    done = launch(tmp_path, program, 2, grace_seconds=0.01)
+    done = launch(tmp_path, program, 2, grace_seconds=1000, seconds_to_obey=0.1)
 
     assert 6 == done.exit_code
+    assert "s, while worker 0 was stopped (SIGSTOP)." in last_line(done)
     told = json.loads(done.said_by(1)[0])
     assert (0, "SIGSTOP") == (told["worker"], told["signal"])
     assert "worker 0 is stopped (SIGSTOP); kill -CONT" in done.errors
