@@ -201,7 +201,7 @@ _LATE = {
         VariableTree
     """,
 }
-_MODULES = "autograph bitwise debugging dtypes image linalg lookup profiler ragged sparse strings summary test"
+_MODULES = "autograph bitwise debugging dtypes image launch linalg lookup profiler ragged sparse strings summary test"
 __getattr__, __dir__ = _late_names("", globals(), _LATE, _MODULES, _loaded_when_asked_for)
 
 __version__ = "0.1.0"
