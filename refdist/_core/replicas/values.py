@@ -51,7 +51,8 @@ class DistributedValues:
 
     def __init__(self, values: Sequence[Any]) -> None:
         assert len(values) > 0
-        self._held: Held = (tuple(values), None, None)
+        # Values that workers have in common stay that one object.
+        self._held: Held = (values if isinstance(values, tuple) else tuple(values), None, None)
 
     @classmethod
     def of_compiled(cls, compiler: "Compiler", compiled: Any, spec: Any) -> "DistributedValues":
