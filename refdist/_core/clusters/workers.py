@@ -9,6 +9,7 @@ from typing import Any
 
 from refdist._core.backends.choosing import current
 from refdist._core.base.call_sites import call_site
+from refdist._core.base.common_values import CommonValues
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
 from refdist._core.replicas.lockstep import Meeting, pause, play
@@ -29,6 +30,7 @@ def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
             f"there are, at least 1. Write run_workers(program, 2)."
         )
     cluster = {"worker": [f"localhost:{20_000 + index}" for index in range(count)]}
+    configs = [json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}}) for index in range(count)]
     backends = [
         required(current(), Clustered, "run_workers()").for_task("worker", index, count) for index in range(count)
     ]
@@ -41,8 +43,7 @@ def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
     def resumed(index: int, paused: contextvars.Context | None) -> Generator[None]:
         # Greenlets do not save which device a backend computes on, and a worker may pause inside a device scope.
         device = None if paused is None else paused[HERE].device
-        config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
-        with _environment(config), backends[index].on(device):
+        with _environment(configs[index]), backends[index].on(device):
             yield
 
     return play(count, body, name=lambda index: f"worker {index} of {count}", noun="worker", scope=resumed)
@@ -53,7 +54,7 @@ def workers_run_together() -> bool:
     return HERE.get().with_workers
 
 
-def exchange(kind: str, payloads: Sequence[Any], peers: Peers | None) -> list[Any]:
+def exchange(kind: str, payloads: Sequence[Any], peers: Peers | None) -> Sequence[Any]:
     """Send the payloads of this worker's replicas to all workers, and return those of all replicas, in order.
 
     Args:
@@ -78,8 +79,8 @@ def require_own_worker(device: Device) -> None:
         )
 
 
-def _joined(_: Any, lists: Sequence[list[Any]]) -> list[list[Any]]:
-    everything = [payload for one in lists for payload in one]
+def _joined(_: Any, lists: Sequence[list[Any]]) -> list[CommonValues]:
+    everything = CommonValues([payload for one in lists for payload in one])
     return [everything] * len(lists)
 
 

@@ -25,6 +25,7 @@ class FedProgram:
     """
 
     used = False
+    enters_nothing = False  # what makes the elements may
 
     def __init__(self, name: str, leaves: Sequence[Any], elements: Elements, first: Program, write: Write) -> None:
         places = {id(leaf): place for place, leaf in enumerate(leaves)}
@@ -34,14 +35,14 @@ class FedProgram:
         self._last, self._write, self._programs = first, write, ProgramCache(name)
         self._programs.keep(ArgumentKinds(elements.leaves).key, first, leaves)
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
+    def run(self, leaves: Sequence[Any]) -> Any:
         """Run; raise NeedsPython, with nothing taken, where only Python can handle the elements."""
         elements = self._elements(leaves)
         program = self._program(leaves, elements)
         if program is None:
             elements.put_back()
             raise NeedsPython
-        return program([*leaves, *elements.leaves])
+        return program.run([*leaves, *elements.leaves])
 
     def outline(self) -> Any:
         """The result, with a spec in the place of each tensor, for the last kind of elements."""

@@ -19,6 +19,7 @@ from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
 from refdist._core.staging.cache_keys import function_key
 from refdist._core.staging.call_signature import call_signature
 from refdist._core.staging.concrete_function import ConcreteFunction
+from refdist._core.staging.eager_functions import functions_run_eagerly
 from refdist._core.staging.elements import at_the_end_of_data
 from refdist._core.staging.exported_function import with_specs
 from refdist._core.staging.input_signature import conforming
@@ -29,6 +30,7 @@ from refdist._core.staging.program_source import ForeignTrace, ProgramSource
 from refdist._core.staging.references import closes_over_tensors
 from refdist._core.staging.replica_draft import UnevenReplicas
 from refdist._core.staging.returned_values import returned_from_draft, returned_from_python, returning_from_python
+from refdist._core.staging.steady_calls import SteadyCalls
 from refdist._core.staging.trace_count import Signature, Sizes, Traces
 from refdist._core.staging.writer import Call
 from refdist._core.strategies.arguments import require_arguments
@@ -107,32 +109,7 @@ def function(
     return Function(func, input_signature, trace_once, relax=relax, autograph=autograph)
 
 
-_eagerly = False  # whether bodies run in Python, as documented for debugging
-
-
-def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Let every `function` call its body in Python, as if it were not one; False undoes it.
-
-    >>> import refdist as tf
-    >>> tf.config.run_functions_eagerly(True)
-    >>> tf.function(tf.executing_eagerly)()
-    True
-    >>> tf.config.run_functions_eagerly(False)
-    """
-    global _eagerly
-    _eagerly = bool(run_eagerly)
-
-
-def functions_run_eagerly() -> bool:
-    """Say whether every `function` calls its body in Python.
-
-    >>> functions_run_eagerly()
-    False
-    """
-    return _eagerly
-
-
-class Function:
+class Function(SteadyCalls):
     """A Python function whose calls are compiled programs, one for each kind of input."""
 
     def __init__(
@@ -159,9 +136,8 @@ class Function:
         self._closures: dict[Any, set[Any]] = {}
         self._calls: dict[Any, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # of which kinds they were
 
-    @context.contained
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if _eagerly:
+    def _called(self, *args: Any, **kwargs: Any) -> Any:
+        if functions_run_eagerly():
             return self.python_function(*args, **kwargs)
         if kwargs or len(args) < self._enough:
             args, kwargs = self._arguments(args, kwargs)
@@ -193,7 +169,7 @@ class Function:
     def run_in_replicas(self, strategy: StrategyBase, fn: Any, args: Any, kwargs: Any) -> Any:
         """Do the work of `strategy.run` as one program."""
         require_callable(fn)
-        if _eagerly:
+        if functions_run_eagerly():
             return strategy.extended.run(strategy, self.python_function if fn is self else fn, args, kwargs)
         require_arguments(args, kwargs)
         args, kwargs = tuple(args), dict(kwargs or {})
@@ -311,7 +287,7 @@ class Function:
                 context.require_no_trace("run()")
             return fn(*args, **kwargs)  # this is part of a program that is being written elsewhere
         try:
-            return self._run_in_python(on, fn, args, kwargs) if program is None else program(leaves)
+            return self._run_in_python(on, fn, args, kwargs) if program is None else program.run(leaves)
         except NeedsPython:  # for the elements that come next
             return self._run_in_python(on, fn, args, kwargs)
 

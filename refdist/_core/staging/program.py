@@ -2,7 +2,9 @@
 
 import copy
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,8 @@ from refdist._core.base import nest
 from refdist._core.base.entropy import ProgramEntropy
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
 from refdist._core.replicas.values import WRITING, PerReplica, Storage
-from refdist._core.seam.compiler import Compiler, Keep, Spec, WrittenProgram
+from refdist._core.seam.backend import NOWHERE
+from refdist._core.seam.compiler import Compiled, Compiler, Keep, Spec, WrittenProgram
 from refdist._core.staging.replica_draft import Requirement
 from refdist._core.staging.stand_ins import PassedThrough, closed_slices, has_slices
 
@@ -62,37 +65,42 @@ class Program:
         self._bare = self._shape.is_leaf()
         self._has_slices = has_slices(interface.result)
         self._wide = compiler.exact and interface.wide
+        self._compute = functools.partial(_widely, compiler, self._compiled) if self._wide else self._compiled
+        self._waits, self._tracer = compiler.waits, compiler.tracer_type
+        self._checks = bool(interface.required or interface.compared or not written.own_outputs)
+        # Nobody else writes between reading the values and writing them.
+        self._guard: AbstractContextManager[Any] = WRITING if interface.writes else NOWHERE
+        self.enters_nothing = self._charge is None
         self.sizes_open = any(type(leaf) is Output and leaf.declared is not None for leaf in self._leaves)
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """Run it on the arguments of a call."""
         if self._charge is None:
             return self._run(leaves)
         with self._charge(lambda: self._brought(leaves)) as keep:
             return self._run(leaves, keep)
 
     def _run(self, leaves: Sequence[Any], keep: Keep | None = None) -> Any:
-        if not self._writes:
-            return self._computed(leaves, keep)[1]
-        with WRITING:  # nobody else writes between reading the values and writing them
-            outputs, result = self._computed(leaves, keep)
-            Storage.adopt(self._compiler, self._writes, outputs[self._written])
-        return result
+        with self._guard:
+            outputs = self._compute(*self._values(leaves))
+            if self._checks or isinstance(outputs[0], self._tracer):
+                self._require(outputs)
+            try:
+                if keep is not None:
+                    self._keep(outputs, keep)
+                # The result is put together while the devices still compute.
+                whole = self._result(self._leaves[0], outputs, leaves) if self._bare else self._nest(outputs, leaves)
+            finally:
+                if self._waits:
+                    self._compiler.wait(outputs)
+            if self._writes:
+                Storage.adopt(self._compiler, self._writes, outputs[self._written])
+        return whole
 
-    def _computed(self, leaves: Sequence[Any], keep: Keep | None) -> tuple[Sequence[Any], Any]:
-        """What the program makes, and the result of the call."""
-        outputs = self._outputs(leaves)
-        try:
-            if keep is not None:
-                self._keep(outputs, keep)
-            # The result is put together while the devices still compute.
-            if self._bare:
-                return outputs, self._result(self._leaves[0], outputs, leaves)
-            results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
-            result = nest.put_together(self._shape, results)
-            return outputs, closed_slices(result) if self._has_slices else result
-        finally:
-            if self._compiler.waits:
-                self._compiler.wait(outputs)
+    def _nest(self, outputs: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
+        result = nest.put_together(self._shape, results)
+        return closed_slices(result) if self._has_slices else result
 
     def _brought(self, leaves: Sequence[Any]) -> Iterator[Any]:
         """The tensors that a call takes, without those that the last program has left in compiled form."""
@@ -111,13 +119,8 @@ class Program:
             own = storage.own_copies and count > 1
             keep(array, array.nbytes // (count if own else 1), storage.homes)
 
-    def _outputs(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        values = self._values(leaves)
-        if self._wide:
-            with self._compiler.widened(True):
-                outputs = self._compiled(*values)
-        else:
-            outputs = self._compiled(*values)
+    def _require(self, outputs: Sequence[Any]) -> None:
+        """Raise where something does not hold that must."""
         if self._reads and outputs and isinstance(outputs[0], self._compiler.tracer_type):
             raise RuntimeError(
                 "A function that uses variables was called inside a transformation of JAX (jit, grad, vmap or scan); expected a "
@@ -127,7 +130,6 @@ class Program:
             _require(np.ravel(np.asarray(outputs[place])), requirement)
         if self._compared:
             self._require_equal(outputs[-1])
-        return outputs
 
     def rebound(self, variables: Mapping[Storage, Storage]) -> "Program | None":
         """The same program with others in the place of some variables; None if it uses one of these already, by another way."""
@@ -152,10 +154,17 @@ class Program:
 
     def _values(self, leaves: Sequence[Any]) -> list[Any]:
         compiler = self._compiler
-        values = [leaves[p].compiled_for(compiler) if each else compiler.lift(leaves[p]) for p, each in self._takes]
-        # Usually a variable still has what the last run of a program has left; calling a method for it costs more than a look.
-        values += [held[2] if (held := s.held)[1] is compiler else s.compiled_for(compiler) for s in self._reads]
-        return [*values, self._entropy()] if self._draws else values
+        values: list[Any] = []
+        for place, each in self._takes:
+            leaf = leaves[place]
+            values.append(leaf.compiled_for(compiler) if each else compiler.lift(leaf))
+        for storage in self._reads:
+            # Usually a variable still has what the last run of a program has left; calling a method for it costs more than a look.
+            _, known, compiled = storage.held
+            values.append(compiled if known is compiler else storage.compiled_for(compiler))
+        if self._draws:
+            values.append(self._entropy())
+        return values
 
     def _result(self, leaf: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if type(leaf) is Output:
@@ -177,6 +186,11 @@ class Program:
                     f"Combine them first with all_reduce(), or pass aggregation=... when you make the variable. Nothing was "
                     f"written."
                 )
+
+
+def _widely(compiler: Compiler, compiled: Compiled, *values: Any) -> Sequence[Any]:
+    with compiler.widened(True):
+        return compiled(*values)
 
 
 def _spec(output: Output, count: int) -> Any:

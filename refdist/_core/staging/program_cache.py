@@ -15,8 +15,9 @@ class Kept(Protocol):
 
     used: bool  # whether it was asked for again since the last look
     sizes_open: bool  # whether it was made for certain sizes only after it was written
+    enters_nothing: bool  # when it runs, so that a Ctrl-C cannot leave anything entered
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
+    def run(self, leaves: Sequence[Any]) -> Any:
         """Run it on the arguments of a call."""
         ...
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from refdist._core.base.common_values import once
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.devices.device import Device, resolve
@@ -53,11 +54,12 @@ class CrossDeviceOps:
     ) -> Any:
         """Do the work of `reduce`, with arguments already checked."""
         tensors = per_replica_value.values
-        if IndexedSlices in map(type, tensors):
-            if set(map(type, tensors)) == {IndexedSlices}:
+        kinds = once(tensors, "kinds", lambda: set(map(type, tensors)))
+        if IndexedSlices in kinds:
+            if kinds == {IndexedSlices}:
                 return _joined(reduce_op, tensors, devices_of(destinations))
             tensors = [as_tensor(context.backend(), tensor, None) for tensor in tensors]
-        _require_alike(tensors)
+        once(tensors, "alike", lambda: _require_alike(tensors))
         return _spread(context.backend().reduce(tensors, reduce_op, devices_of(destinations), self.algorithm))
 
     def batch_reduce_implementation(
@@ -86,7 +88,7 @@ class CrossDeviceOps:
     def gather(self, per_replica_value: DistributedValues, destinations: Any, axis: int) -> Any:
         """Join the components of a per-replica value along an axis."""
         tensors = per_replica_value.values
-        require_joinable(tensors, axis)
+        once(tensors, ("joinable", axis), lambda: require_joinable(tensors, axis))
         return _spread(context.backend().gather(tensors, axis, devices_of(destinations)))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
 from refdist._core.base.callables import NOT_RUN_WHEN_CALLED, require_callable
+from refdist._core.base.common_values import CommonValues, once
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import flax_loaded, loaded
@@ -138,8 +139,9 @@ class EagerExtended(StrategyExtended):
             payloads = self.from_all_workers(f"all_reduce({op.name})", payloads)
         if isinstance(payloads[0], self.plan.backend.tensor_type) or not nest.is_container(payloads[0]):
             return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
-        flat = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
-        pairs = [(PerReplica(column), self.plan.devices) for column in flat]
+        pairs = [
+            (PerReplica(column), self.plan.devices) for column in once(payloads, "columns", lambda: _columns(payloads))
+        ]
         columns = [self._answers(value) for value in self.plan.collectives.batch_reduce(op, pairs, options)]
         if len(columns) != len(pairs):
             raise ValueError(
@@ -151,7 +153,7 @@ class EagerExtended(StrategyExtended):
     def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
         """Join one nest of tensors from each replica; each replica gets the result on its device."""
         payloads, mine = self.from_all_workers(f"all_gather(axis={axis})", payloads), len(payloads)
-        columns = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
+        columns = once(payloads, "columns", lambda: _columns(payloads))
         joined = [components_of(self.plan.collectives.gather(PerReplica(c), self.plan.devices, axis)) for c in columns]
         return [nest.pack_sequence_as(p, [c[i] for c in joined]) for i, p in enumerate(payloads[:mine])]
 
@@ -239,6 +241,12 @@ class EagerExtended(StrategyExtended):
         return nest.map_structure(
             lambda leaf: self.backend.put(leaf, device) if _foreign(leaf, self.backend.tensor_type) else leaf, result
         )
+
+
+def _columns(payloads: Sequence[Any]) -> list[Sequence[Any]]:
+    """The first tensors of all nests together, then the second ones, and so on."""
+    kind = CommonValues if type(payloads) is CommonValues else tuple
+    return [kind(column) for column in zip(*[nest.flatten(payload) for payload in payloads], strict=True)]
 
 
 def _foreign(leaf: Any, tensor_type: type) -> bool:
