@@ -62,8 +62,8 @@ DOCUMENTED = {
     "compat.v1.distribute": """
         CrossDeviceOps HierarchicalCopyAllReduce InputContext InputIterator InputReplicationMode MirroredStrategy
         NcclAllReduce OneDeviceStrategy ReduceOp ReductionToOneDevice ReplicaContext RunOptions Strategy
-        StrategyExtended experimental experimental_set_strategy get_replica_context get_strategy has_strategy
-        in_cross_replica_context
+        StrategyExtended cluster_resolver experimental experimental_set_strategy get_replica_context get_strategy
+        has_strategy in_cross_replica_context
     """,
     "compat.v1.distribute.experimental": """
         CentralStorageStrategy MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy
@@ -127,7 +127,8 @@ DOCUMENTED = {
         in_cross_replica_context
     """,
     "distribute.cluster_resolver": """
-        ClusterResolver SimpleClusterResolver TFConfigClusterResolver TPUClusterResolver UnionResolver
+        ClusterResolver GCEClusterResolver KubernetesClusterResolver KubernetesExecutableLocation
+        SimpleClusterResolver SlurmClusterResolver TFConfigClusterResolver TPUClusterResolver UnionResolver
     """,
     "distribute.coordinator": """
         ClusterCoordinator PerWorkerValue RemoteValue experimental_get_current_worker_index
