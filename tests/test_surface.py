@@ -66,7 +66,8 @@ DOCUMENTED = {
         has_strategy in_cross_replica_context
     """,
     "compat.v1.distribute.experimental": """
-        CentralStorageStrategy MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy
+        CentralStorageStrategy CollectiveCommunication CollectiveHints CommunicationImplementation
+        CommunicationOptions MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy
     """,
     "compat.v1.logging": """
         DEBUG ERROR FATAL INFO WARN debug error fatal flush get_verbosity info log log_every_n log_first_n log_if
@@ -134,8 +135,9 @@ DOCUMENTED = {
         ClusterCoordinator PerWorkerValue RemoteValue experimental_get_current_worker_index
     """,
     "distribute.experimental": """
-        CentralStorageStrategy CollectiveCommunication CommunicationImplementation CommunicationOptions
-        MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy ValueContext coordinator partitioners
+        CentralStorageStrategy CollectiveCommunication CollectiveHints CommunicationImplementation
+        CommunicationOptions MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy ValueContext coordinator
+        partitioners
     """,
     "distribute.experimental.coordinator": """
         ClusterCoordinator PerWorkerValues RemoteValue

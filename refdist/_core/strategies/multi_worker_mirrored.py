@@ -1,12 +1,15 @@
 """MultiWorkerMirroredStrategy: synchronous training on the devices of several workers."""
 
+import warnings
 from typing import Any
 
 from refdist._core.backends.choosing import current
+from refdist._core.base.enums import CommunicationImplementation
+from refdist._core.base.options import NO_HINTS, CommunicationOptions
 from refdist._core.clusters.resolvers import ClusterResolver, TFConfigClusterResolver
 from refdist._core.seam.backend import host_device
 from refdist._core.seam.capabilities import Clustered, required
-from refdist._core.strategies.cross_device_ops import NcclAllReduce
+from refdist._core.strategies.cross_device_ops import WorkersAllReduce
 from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.mirrored import chosen_devices
 from refdist._core.strategies.plan import Plan
@@ -14,9 +17,10 @@ from refdist._core.strategies.strategy import Strategy
 from refdist._core.variables.placement import Placement
 
 
-def multi_worker_plan(resolver: ClusterResolver | None) -> Plan:
+def multi_worker_plan(resolver: ClusterResolver | None, options: Any = None) -> Plan:
     """A replica, and a copy of every variable, on each device of each worker; this plan covers one of the workers."""
     chosen = resolver or TFConfigClusterResolver()
+    communication = _communication(options)
     spec = chosen.cluster_spec()
     peers = [f"{job}:{index}" for job in ("chief", "worker") if job in spec.jobs for index in spec.task_indices(job)]
     backend, job, task = current(), chosen.task_type or "worker", chosen.task_id or 0
@@ -28,18 +32,40 @@ def multi_worker_plan(resolver: ClusterResolver | None) -> Plan:
     if spec and host_device(backend).job != job:
         backend = required(backend, Clustered, "A task of a cluster").for_task(job, task, 1)
     devices = chosen_devices(_names(chosen), backend)
+    _warn_of_nccl(communication, devices[0].kind)
     return Plan(
         "multi_worker_mirrored",
         backend,
         devices,
         devices,
         Placement.MIRRORED,
-        NcclAllReduce(),
+        WorkersAllReduce(),
         workers=max(1, len(peers)),
         worker=peers.index(f"{job}:{task}") if peers else 0,
         scope_device=host_device(backend),
         resolver=chosen,
+        communication=communication,
     )
+
+
+def _communication(options: Any) -> CommunicationOptions:
+    """The options of a strategy, which may leave them out."""
+    if options is not None and not isinstance(options, CommunicationOptions):
+        raise ValueError(
+            f"MultiWorkerMirroredStrategy() got communication_options={options!r}; expected tf.distribute.experimental."
+            f"CommunicationOptions. Write communication_options=CommunicationOptions(...), or leave it out."
+        )
+    return options or NO_HINTS
+
+
+def _warn_of_nccl(options: CommunicationOptions, kind: str) -> None:
+    if options.implementation is CommunicationImplementation.NCCL and kind != "GPU":
+        warnings.warn(
+            f"MultiWorkerMirroredStrategy() was to communicate by NCCL, and has a {kind}; expected GPUs, because NCCL knows no "
+            f"other devices. Leave the implementation out.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _names(resolver: ClusterResolver) -> list[str] | None:
@@ -54,8 +80,10 @@ def _names(resolver: ClusterResolver) -> list[str] | None:
 class MultiWorkerMirroredStrategy(Strategy):
     """Train in step on the devices of several workers, each of which runs the same program."""
 
-    def __init__(self, cluster_resolver: ClusterResolver | None = None, communication_options: Any = None) -> None:
-        super().__init__(EagerExtended(multi_worker_plan(cluster_resolver)))
+    def __init__(
+        self, cluster_resolver: ClusterResolver | None = None, communication_options: CommunicationOptions | None = None
+    ) -> None:
+        super().__init__(EagerExtended(multi_worker_plan(cluster_resolver, communication_options)))
 
     @property
     def cluster_resolver(self) -> ClusterResolver:
@@ -66,5 +94,9 @@ class MultiWorkerMirroredStrategy(Strategy):
 class ExperimentalMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
     """The same under its older name, which takes the arguments in the opposite order."""
 
-    def __init__(self, communication: Any = None, cluster_resolver: ClusterResolver | None = None) -> None:
-        super().__init__(cluster_resolver)
+    def __init__(
+        self,
+        communication: CommunicationImplementation | str = CommunicationImplementation.AUTO,
+        cluster_resolver: ClusterResolver | None = None,
+    ) -> None:
+        super().__init__(cluster_resolver, CommunicationOptions(implementation=communication))
