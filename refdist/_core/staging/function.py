@@ -175,7 +175,8 @@ class Function:
                 self._note(self._signature((context.get_strategy(), True, shape), leaves))
             return self._inlined(args, kwargs)
         if here.tapes is not None:  # which record operations one by one
-            return self.python_function(*args, **kwargs)
+            with self._source.recorded(self.python_function, (args, kwargs)):
+                return self.python_function(*args, **kwargs)
         if frame is None or frame.replica is None or frame.strategy.extended.plan.name == "default":
             return self._run(None, self.python_function, args, kwargs)
         if frame.strategy.extended.num_replicas == 1:
@@ -377,8 +378,8 @@ class Function:
 
     def _run_in_python(self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Run the body in Python; what it runs in replicas is staged where it can be."""
-        with entered(function=self):
-            body = self.python_function if fn is self else fn
+        body = self.python_function if fn is self else fn
+        with entered(function=self), self._source.recorded(body, (args, kwargs)):
             try:
                 if on is None:
                     return returned_from_python(body(*args, **kwargs))

@@ -1,6 +1,7 @@
 """`GradientTape`: records what is computed, and differentiates it."""
 
 import enum
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -78,7 +79,7 @@ class GradientTape:
     def watch(self, tensor: Any) -> None:
         """Watch tensors or variables: gradients can be taken with respect to them."""
         for leaf in nest.flatten(tensor):
-            one = _variable_of(leaf)
+            one = variable_of(leaf)
             if isinstance(one, Variable):
                 self._watched[id(one)] = one
                 continue
@@ -124,7 +125,17 @@ class GradientTape:
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
         """The gradient of a target, or of the sum of several, with respect to each source in a nest."""
-        unconnected = UnconnectedGradients(unconnected_gradients)
+        return self.taken(target, sources, output_gradients, UnconnectedGradients(unconnected_gradients))
+
+    def taken(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any,
+        unconnected: UnconnectedGradients,
+        stops: Sequence[Any] = (),
+    ) -> Any:
+        """The same, where some tensors count as constants."""
         targets = [self._array(leaf) for leaf in nest.flatten(target)]
         seeds = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
         if len(seeds) != len(targets):
@@ -133,8 +144,9 @@ class GradientTape:
             )
         arrays = [None if seed is None else _seed(seed) for seed in seeds]
         places = [self._places(source) for source in nest.flatten(sources)]
+        recorded = self.recorded.without(stops) if stops else self.recorded
         with self._ending():
-            found = self.recorded.gradients(targets, arrays, [one for place in places for one in place])
+            found = recorded.gradients(targets, arrays, [one for place in places for one in place])
             sums = [self._sum(found, place) for place in places]
         self._forget()
         return self._answer(sources, sums, unconnected)
@@ -222,7 +234,7 @@ class GradientTape:
 
     def _array(self, value: Any) -> Any:
         """What a target is recorded as."""
-        one = _variable_of(value)
+        one = variable_of(value)
         if isinstance(one, Variable):
             with entered(tapes=RecordingTapes([self])):
                 return current_value(one)
@@ -233,7 +245,7 @@ class GradientTape:
 
     def _places(self, source: Any) -> list[int]:
         """The ids of the arrays that stand for a source: as many as values were read from it, if it is a variable."""
-        one = _variable_of(source)
+        one = variable_of(source)
         if isinstance(one, Variable):
             owner = one if one.container is None else one.container
             known = self._readings.get(id(owner))
@@ -266,7 +278,7 @@ def _without(tapes: Any, tape: GradientTape) -> RecordingTapes | None:
     return RecordingTapes(others) if others else None
 
 
-def _variable_of(value: Any) -> Any:
+def variable_of(value: Any) -> Any:
     """The variable behind a variable of Keras; anything else is itself."""
     held = getattr(value, "_value", None)
     return held if isinstance(held, Variable) and not isinstance(value, Variable) else value
