@@ -8,6 +8,7 @@ from typing import Any
 
 from refdist._core.keras import keras_data_steps
 from refdist._core.keras.keras_batches import adapt
+from refdist._core.keras.keras_errors import raise_cause
 from refdist._core.keras.keras_losses import scaled
 from refdist._core.keras.keras_optimizers import clipped, without_clipping
 from refdist._core.keras.keras_steps import STEP, Steps, entered, summed, takes_data_alone
@@ -114,10 +115,13 @@ class Trainer(_trainer.JAXTrainer):
         return (loss if step is None else loss * step.share), others
 
     def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
-        if not takes_data_alone(
-            self, "train"
-        ):  # else it makes variables in its first step, as a loop of the user's does
+        if takes_data_alone(self, "train"):
+            return  # it makes variables in its first step, as a loop of the user's does
+        try:
             super()._symbolic_build(iterator=iterator, data_batch=data_batch)
+        except Exception as error:
+            raise_cause(error, self)
+            raise
 
     def _aggregate_additional_loss(self, loss: Any) -> Any:
         return scaled(super()._aggregate_additional_loss(loss))

@@ -307,7 +307,7 @@ class Function:
         except ForeignTrace:
             if on is not None:
                 context.require_no_trace("run()")
-            return fn(*args, **kwargs)  # this is part of a program that is being written elsewhere
+            return self._source.converted(fn)(*args, **kwargs)  # as part of a program that is being written elsewhere
         try:
             return self._run_in_python(on, fn, args, kwargs) if program is None else program(leaves)
         except NeedsPython:  # for the elements that come next

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import importlib
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -79,6 +80,12 @@ class ProgramSource:
     def written(self, call: Call, around: StrategyBase) -> Program | None:
         """Write a program that is not kept, for a call that takes no elements of iterators."""
         return self._written(call, around).program
+
+    def converted(self, body: Any) -> Any:
+        """A body as it is called in a trace of JAX that is none of ours."""
+        if not (self._autograph and branches(body)):
+            return body
+        return importlib.import_module("refdist._core.autograph.calls").converted(body)
 
     def recorded(self, body: Any, given: Any) -> AbstractContextManager[Any]:
         """Record a body that runs in Python with some arguments, if it asks for gradients of what it computes."""
