@@ -97,6 +97,17 @@ def test_an_operation_that_also_returns_what_it_was_given_is_recorded():
     assert float(tape.gradient(y, x)) == 12.0
 
 
+def test_indices_under_a_tape_have_the_dtype_of_tensorflow():
+    v, labels = tf.Variable([[1.0, 3.0], [4.0, 2.0]]), tf.constant([1, 0], tf.int64)
+    with tf.GradientTape() as tape:
+        places = tf.argmax(v * 2.0, axis=1)
+        right = tf.cast(tf.equal(places, labels), tf.float32)
+        y = tf.reduce_sum(right * tf.gather(v, places)[:, 0])
+
+    assert [tf.int64, tf.int64] == [places.dtype, tf.where(v > 2.0).dtype]
+    np.testing.assert_allclose([[1.0, 0.0], [1.0, 0.0]], tf.convert_to_tensor(tape.gradient(y, v)))
+
+
 def test_a_tape_is_entered_once():
     tape = tf.GradientTape()
     with tape, pytest.raises(ValueError, match="entered twice"):
