@@ -1,6 +1,7 @@
 """What a tape has recorded, and the gradients of it."""
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -123,18 +124,30 @@ class Recording:
 
     def jacobians(self, target: Any, sources: Sequence[int]) -> dict[int, Any]:
         """The derivatives of each element of a target."""
-        shape = target.shape
-        basis = jnp.eye(target.size, dtype=target.dtype).reshape(target.size, *shape)
+        basis = jnp.eye(target.size, dtype=target.dtype).reshape(target.size, *target.shape)
+        rows = self._of_each(target, basis, sources)
+        return {source: value.reshape(*target.shape, *value.shape[1:]) for source, value in rows.items()}
+
+    def batch_jacobians(self, target: Any, sources: Sequence[int]) -> dict[int, Any]:
+        """The derivatives of each element of a target's rows; those of a row depend on nothing but the same row of a source."""
+        shape = target.shape[1:]
+        places = jnp.eye(math.prod(shape), dtype=target.dtype).reshape(-1, 1, *shape)
+        rows = self._of_each(target, places * jnp.ones_like(target), sources)
+        return {
+            source: jnp.moveaxis(value.reshape(*shape, *value.shape[1:]), len(shape), 0)
+            for source, value in rows.items()
+        }
+
+    def _of_each(self, target: Any, seeds: Any, sources: Sequence[int]) -> dict[int, Any]:
+        """The gradients for each of several seeds, stacked."""
 
         def row(seed: Any) -> dict[int, Any]:
             return {source: _dense(value) for source, value in self.gradients([target], [seed], sources).items()}
 
         if all(node.backward is None for node in self._nodes):
-            rows = jax.vmap(row)(basis)
-        else:  # other people's functions, and collectives, take one at a time
-            every = [row(seed) for seed in basis]
-            rows = {source: jnp.stack([one[source] for one in every]) for source in (every[0] if every else {})}
-        return {source: value.reshape(*shape, *value.shape[1:]) for source, value in rows.items()}
+            return jax.vmap(row)(seeds)
+        every = [row(seed) for seed in seeds]  # other people's functions, and collectives, take one at a time
+        return {source: jnp.stack([one[source] for one in every]) for source in (every[0] if every else {})}
 
     def _connected(self, sources: Sequence[int]) -> set[int]:
         """The ids of everything that depends on the sources, and of these themselves."""

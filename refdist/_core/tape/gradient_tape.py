@@ -1,15 +1,13 @@
 """`GradientTape`: records what is computed, and differentiates it."""
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
-
 from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
-from refdist._core.base.jax_facts import is_jax
+from refdist._core.base.jax_facts import is_jax, is_tracer
 from refdist._core.base.where import HERE, Entered, entered
 from refdist._core.devices.tensor import Tensor
 from refdist._core.replicas import context
@@ -160,12 +158,7 @@ class GradientTape:
         experimental_use_pfor: bool = True,
     ) -> Any:
         """The derivatives of each element of a target with respect to each source in a nest."""
-        places = [self._places(source) for source in nest.flatten(sources)]
-        with self._ending():
-            found = self.recorded.jacobians(self._array(target), [one for place in places for one in place])
-            sums = [self._sum(found, place) for place in places]
-        self._forget()
-        return self._answer(sources, sums, UnconnectedGradients(unconnected_gradients))
+        return self._derivatives(recording().Recording.jacobians, target, sources, unconnected_gradients)
 
     def batch_jacobian(
         self,
@@ -182,14 +175,17 @@ class GradientTape:
                 f"batch_jacobian() got a target of shape {tuple(target.shape)} and a source of shape {tuple(source.shape)}; "
                 f"expected as many rows in both. Use jacobian()."
             )
-        whole = self.jacobian(target, source, unconnected_gradients)
-        if whole is None:
-            return None
-        rank = len(target.shape)
-        moved = whole.__array_namespace__().moveaxis(
-            whole, rank, 1
-        )  # to (rows, rows, ...), of which the diagonal counts
-        return moved[np.arange(rows), np.arange(rows)]
+        return self._derivatives(recording().Recording.batch_jacobians, target, source, unconnected_gradients)
+
+    def _derivatives(
+        self, of_each: Callable[..., dict[int, Any]], target: Any, sources: Any, unconnected: UnconnectedGradients | str
+    ) -> Any:
+        places = [self._places(source) for source in nest.flatten(sources)]
+        with self._ending():
+            found = of_each(self.recorded, self._array(target), [one for place in places for one in place])
+            sums = [self._sum(found, place) for place in places]
+        self._forget()
+        return self._answer(sources, sums, UnconnectedGradients(unconnected))
 
     # What is asked by the code that the tape records.
 
@@ -297,6 +293,7 @@ def _given_out(gradient: Any) -> Any:
     backend = context.backend()
 
     def tensor(part: Any) -> Any:
-        return part if isinstance(part, backend.tensor_type) else backend.put(part, here.device)
+        known = isinstance(part, backend.tensor_type) or is_tracer(part)  # the latter in a trace that is none of ours
+        return part if known else backend.put(part, here.device)
 
     return gradient.mapped(tensor) if isinstance(gradient, IndexedSlices) else tensor(gradient)

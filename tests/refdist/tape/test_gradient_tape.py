@@ -108,6 +108,27 @@ def test_indices_under_a_tape_have_the_dtype_of_tensorflow():
     np.testing.assert_allclose([[1.0, 0.0], [1.0, 0.0]], tf.convert_to_tensor(tape.gradient(y, v)))
 
 
+def test_a_layer_with_a_tape_is_part_of_a_model():
+    class Slope(tf.keras.layers.Layer):
+        def call(self, x):
+            with tf.GradientTape() as outer:
+                outer.watch(x)
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y = tf.reduce_sum(x * x * x, axis=1, keepdims=True)
+                slope = tape.batch_jacobian(y, x)[:, 0]
+            return slope, tf.linalg.diag_part(outer.batch_jacobian(slope, x))
+
+    inputs = tf.keras.Input((2,))
+    model = tf.keras.Model(inputs, Slope()(inputs))
+    x = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+    first, second = model(x)
+
+    assert [(None, 2), (None, 2)] == [one.shape for one in model.outputs]
+    np.testing.assert_allclose(3 * x * x, first)
+    np.testing.assert_allclose(6 * x, second)
+
+
 def test_a_tape_is_entered_once():
     tape = tf.GradientTape()
     with tape, pytest.raises(ValueError, match="entered twice"):
