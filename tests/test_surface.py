@@ -26,7 +26,7 @@ DOCUMENTED = {
         constant_initializer control_dependencies convert_to_tensor cos cosh cumsum custom_gradient data debugging
         device distribute divide double dtypes einsum ensure_shape equal errors estimator executing_eagerly exp
         expand_dims eye fill float16 float32 float64 floor foldl foldr function gather gather_nd
-        get_current_name_scope get_logger gradients greater greater_equal group half histogram_fixed_width identity
+        get_current_name_scope get_logger gradients greater greater_equal group half hessians histogram_fixed_width identity
         image init_scope initializers int16 int32 int64 int8 io is_tensor keras less less_equal linalg linspace
         logical_and logical_not logical_or lookup losses map_fn math matmul maximum meshgrid metrics minimum multiply
         name_scope negative nest newaxis nn no_op norm not_equal numpy_function one_hot ones ones_initializer

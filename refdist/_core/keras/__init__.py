@@ -12,6 +12,7 @@ from typing import Any
 
 _HOOKS = (
     "keras_state",
+    "keras_errors",
     "keras_variables",
     "keras_losses",
     "keras_slices",

@@ -29,3 +29,18 @@ def install() -> None:
     module: Any = importlib.import_module("keras.src.backend.common.global_state")
     module.GLOBAL_STATE_TRACKER = _ContextLocal()
     module.threading = types.SimpleNamespace(local=_ContextLocal)  # which clear_session() calls
+    variables: Any = importlib.import_module("keras.src.backend.common.variables")
+    variables.initialize_all_variables = _initialize_all_variables
+
+
+def _initialize_all_variables() -> None:
+    """Initialize what waits for it.
+
+    All contexts share one list of these variables, so that it is emptied, where Keras would replace it in this context alone.
+    """
+    module: Any = importlib.import_module("keras.src.backend.common.global_state")
+    waiting: list[Any] = module.get_global_attribute("uninitialized_variables") or []
+    variables = list(waiting)
+    waiting.clear()
+    for variable in variables:
+        variable._deferred_initialize()

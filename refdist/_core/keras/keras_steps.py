@@ -23,6 +23,7 @@ from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.variables.distributed_variable import MirroredVariable
 from refdist._core.variables.variable import Variable
 
+_base: Any = importlib.import_module("keras.src.trainers.trainer")
 _core: Any = importlib.import_module("keras.src.backend.jax.core")
 
 
@@ -58,7 +59,9 @@ class Steps:
     def __init__(self, model: Any, kind: str, *, custom: bool) -> None:
         self._model, self._kind = model, kind
         self._compiles = model.jit_compile and not model.run_eagerly
-        self._of_data = takes_data_alone(model, kind)
+        # What a loss of the user's adds to those of Keras is not divided by the number of replicas on TensorFlow, nor here.
+        own_loss = kind != "predict" and type(model).compute_loss is not _base.Trainer.compute_loss
+        self._of_data = takes_data_alone(model, kind) or (own_loss and not custom)
         self._even: Callable[..., Any] = function(self._run_step, trace_once=True) if self._compiles else self._run_step
         apart = self._compiles and not self._of_data and not (custom and kind == "train")
         self._uneven = functools.partial(

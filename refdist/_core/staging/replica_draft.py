@@ -17,6 +17,7 @@ from refdist._core.replicas.values import DistributedValues
 from refdist._core.seam.compiler import Compiler
 from refdist._core.seam.draft import NeedsPython, NeedsWide
 from refdist._core.seam.peers import UNEVEN
+from refdist._core.seam.tapes import BodyTape, Tapes
 from refdist._core.staging.branching import branches
 from refdist._core.staging.elements import Elements
 from refdist._core.staging.open_shapes import OpenShapes
@@ -79,6 +80,7 @@ class ReplicaDraft:
         once: bool,
         wide: bool,
         converting: bool = False,
+        tape: BodyTape | None = None,
     ) -> None:
         self.compiler, self.strategy, self.backend = compiler, strategy, compiler.draft_backend
         self.count, self.wide = compiler.count, wide
@@ -100,6 +102,8 @@ class ReplicaDraft:
         self.unconverted: list[str] = []  # the functions that could not be converted, and why
         self.conditions: list[Any] = []  # on which the code at the current point depends
         self.read_in_parts: dict[Any, Variable] = {}  # the variables that branches and loops have read
+        self.recorded = tape is not None
+        self._tape = tape  # records what the body does, if the body asks for gradients of it
         self._parts = 0  # how many branches and loops the code is in
         self.elements, self._shapes = elements, shapes
         # Tensors that merge_call has given to all replicas, by id, with where they come from: outside, each is one tensor.
@@ -120,11 +124,12 @@ class ReplicaDraft:
         """Enter this draft, or the part of one replica in it."""
         before, self._traces = self._traces, self.compiler.open_traces()
         contexts, self._contexts = self._contexts, contextlib.ExitStack()
+        tape, self._tape = self._tape, None if self._tape is None else self._tape.inner()
         try:
-            with entered(draft=self, tapes=None), self._contexts:
+            with entered(draft=self, tapes=None), self._tape or contextlib.nullcontext(), self._contexts:
                 yield
         finally:
-            self._contexts = contexts
+            self._contexts, self._tape = contexts, tape
             self._traces = before
 
     @contextlib.contextmanager
@@ -138,6 +143,15 @@ class ReplicaDraft:
         finally:
             self._parts -= 1
             self.values, self.conditions = before, depended
+
+    def body_tapes(self) -> Tapes | None:
+        """The tape of the body, where those of the user are not told of anything."""
+        return None if self._tape is None else self._tape.alone()
+
+    def hide(self, results: Any) -> None:
+        """Tell the tape of the body of what several replicas have made, which it does not see."""
+        if self._tape is not None and self.count > 1:
+            self._tape.hide(results)
 
     def converted(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function as this draft calls it."""

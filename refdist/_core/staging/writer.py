@@ -11,6 +11,7 @@ from refdist._core.replicas.values import DistributedValues, PerReplica
 from refdist._core.seam.backend import Backend
 from refdist._core.seam.compiler import WrittenProgram
 from refdist._core.seam.draft import NeedsPython
+from refdist._core.seam.tapes import BodyTape
 from refdist._core.staging.advice import explain
 from refdist._core.staging.argument_kinds import ArgumentKinds
 from refdist._core.staging.elements import Elements
@@ -76,6 +77,7 @@ class ProgramWriter:
         wide: bool,
         converting: bool = False,
         open_sizes: bool = True,
+        tape: BodyTape | None = None,
     ) -> None:
         extended = strategy.extended
         self._call, self._wide = call, wide
@@ -93,6 +95,7 @@ class ProgramWriter:
             once=once,
             wide=wide,
             converting=converting,
+            tape=tape,
         )
         self._variables = _usable_variables(extended.backend)
         self._keys: list[Key] = [id(variable.copies[0]) for variable in self._variables]
