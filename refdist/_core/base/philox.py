@@ -130,13 +130,25 @@ def whole(given: Stream, count: int, dtype: np.dtype[Any]) -> Any:
     return pairs[:, 0] | pairs[:, 1] << np.uint64(32)
 
 
-def permutation(given: Stream, count: int) -> np.ndarray[Any, Any]:
+def permutation(given: Stream, count: int) -> Any:
     """An order of so many things: each place in turn is exchanged with one behind it."""
-    order, drawn = np.arange(count), np.asarray(words(given, max(count - 1, 0)))
-    for place, word in enumerate(drawn.tolist()):
-        other = place + word % (count - place)
+    order = np.arange(count)
+    if count < 2:
+        return order
+    places, drawn = order[:-1].astype(_WORD), words(given, count - 1)
+    others = places + drawn % (_WORD(count) - places)
+    if is_tracer(others):
+        nothing = others[0] & _WORD(0)  # whatever it varies over, the order has to
+        return repeated(count - 1, _exchanged, (order.astype(_WORD) ^ nothing, others, nothing))[0]
+    for place, other in enumerate(others.tolist()):
         order[[place, other]] = order[[other, place]]
     return order
+
+
+def _exchanged(state: Any) -> Any:
+    order, others, place = state
+    other = others[place]
+    return order.at[place].set(order[other]).at[other].set(order[place]), others, place + _WORD(1)
 
 
 def _floats(drawn: Any, dtype: np.dtype[Any]) -> Any:

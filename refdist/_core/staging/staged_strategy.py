@@ -66,7 +66,8 @@ class StagedExtended(StrategyExtended):
             return leaf if draft.one_for_all(leaf) else self._seen_outside(leaf)
 
         local = nest.map_structure(localised, (tuple(args), dict(kwargs or {})))
-        with entered(creations={}, tapes=None if self._count > 1 else HERE.get().tapes):
+        tapes = None if self._count > 1 else HERE.get().tapes
+        with entered(creations={}, tapes=tapes), draft.numbering(own=hasattr(fn, "run_in_replicas")):
             if not once:
                 return ReplicaPrograms(self, strategy, fn, local, self._count).merged()
             number = 0 if self._count == 1 else draft.compiler.replica_number()
