@@ -215,9 +215,10 @@ DOCUMENTED = {
         constant map_flat_values
     """,
     "random": """
-        Algorithm Generator categorical create_rng_state experimental fold_in get_global_generator normal
-        set_global_generator set_seed shuffle split stateless_categorical stateless_normal
-        stateless_truncated_normal stateless_uniform truncated_normal uniform
+        Algorithm Generator categorical create_rng_state experimental fold_in gamma get_global_generator normal
+        poisson set_global_generator set_seed shuffle split stateless_binomial stateless_categorical
+        stateless_gamma stateless_normal stateless_poisson stateless_truncated_normal stateless_uniform
+        truncated_normal uniform
     """,
     "random.experimental": """
         Algorithm Generator create_rng_state get_global_generator set_global_generator stateless_fold_in

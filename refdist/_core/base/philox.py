@@ -161,6 +161,16 @@ def _doubles(pairs: Any) -> Any:
     return high * np.float64(2.0**-20) + low * np.float64(2.0**-52)
 
 
+def uniform_pair(block: Any, dtype: np.dtype[Any]) -> Any:
+    """Two floats from a block of four words."""
+    return _doubles(block.reshape(*block.shape[:-1], 2, 2)) if dtype == np.float64 else _floats(block[..., ::2], dtype)
+
+
+def normal_pair(block: Any, dtype: np.dtype[Any]) -> Any:
+    """Two floats of the normal distribution from a block of four words."""
+    return _bell(block if dtype == np.float64 else block[..., ::2], dtype)
+
+
 def _bell(drawn: Any, dtype: np.dtype[Any]) -> Any:
     """Two numbers of the normal distribution from two uniform ones, by the method of Box and Muller."""
     if dtype == np.float64:

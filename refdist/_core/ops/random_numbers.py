@@ -171,7 +171,7 @@ def uniform_from(draw: Any, shape: Any, minval: Any, maxval: Any, dtype: Any, na
         raise DtypeError(
             f"{name}() got dtype={kind.name}; expected integers of 32 or 64 bits. Use tf.cast() afterwards."
         )
-    given = _room(kind)
+    given = room(kind)
     bounds = [None if one is None else known(beside(one, given)) for one in (minval, maxval)]
     count = math.prod(sizes)
     return placed(philox.integers(draw(count * BLOCKS, kind), count, given, *bounds), sizes)
@@ -179,7 +179,7 @@ def uniform_from(draw: Any, shape: Any, minval: Any, maxval: Any, dtype: Any, na
 
 def scaled(distribution: Any, draw: Any, shape: Any, dtype: Any, spread: Any, middle: Any) -> Any:
     """Numbers of a distribution, times a number, plus another one."""
-    kind, sizes = _room(_floats(dtype)), sizes_of(shape)
+    kind, sizes = room(_floats(dtype)), sizes_of(shape)
     count = math.prod(sizes)
     drawn = placed(distribution(draw(count * BLOCKS, kind), count, kind), sizes)
     return drawn * beside(spread, kind) + beside(middle, kind)
@@ -192,7 +192,7 @@ def classes_from(draw: Any, logits: Any, num_samples: Any, dtype: Any) -> Any:
         raise InvalidArgumentError(
             f"categorical() got logits of shape {tuple(tensor.shape)}; expected one row for each draw. Reshape them."
         )
-    rows, kind = tensor.shape[0], _room(np.dtype(np.float64))
+    rows, kind = tensor.shape[0], room(np.dtype(np.float64))
     given = draw(rows * -(-samples // 4) * 8 * BLOCKS, tensor.dtype)  # for numbers of two words each
     uniforms = philox.uniform(given, rows * samples, kind).reshape(rows, samples)
     given = tensor if is_tracer(uniforms) else known(tensor)
@@ -200,7 +200,7 @@ def classes_from(draw: Any, logits: Any, num_samples: Any, dtype: Any) -> Any:
     powers = arrays.exp((given - given.max(axis=1, keepdims=True)).astype(kind))
     shares = arrays.cumsum(powers, axis=1)
     found = (shares[:, None, :] <= (uniforms * shares[:, -1:])[:, :, None]).sum(axis=2)
-    return placed(found.astype(_room(numpy_dtype(dtype))), (rows, samples))
+    return placed(found.astype(room(numpy_dtype(dtype))), (rows, samples))
 
 
 def placed(drawn: Any, sizes: tuple[int, ...]) -> Any:
@@ -215,8 +215,8 @@ def _rows(tensor: Any, given: philox.Stream) -> Any:
 
 
 def _span(minval: Any, maxval: Any, dtype: Any) -> tuple[Any, Any]:
-    low = beside(0 if minval is None else minval, _room(dtype))
-    return beside(maxval, _room(dtype)) - low, low
+    low = beside(0 if minval is None else minval, room(dtype))
+    return beside(maxval, room(dtype)) - low, low
 
 
 def _floats(dtype: Any) -> np.dtype[Any]:
@@ -226,7 +226,7 @@ def _floats(dtype: Any) -> np.dtype[Any]:
     return kind
 
 
-def _room(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def room(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """A dtype, or the narrower one that JAX has in its place in a program."""
     draft = HERE.get().draft
     if draft is None:

@@ -8,7 +8,8 @@ import refdist as tf
 from tests.refdist.ops.answers import FIXTURES, answers_of, expressions_of
 from tests.refdist.ops.comparison import differences, evaluated, staged
 
-ANSWERS = answers_of("random_draws")
+TRIED = ["gamma", "poisson", "binomial"]  # which have tests of their own
+ANSWERS = {one: answer for one, answer in answers_of("random_draws").items() if not any(name in one for name in TRIED)}
 RECORDED = json.loads((FIXTURES / "function_draws.json").read_text())
 WIDE = {one for one in ANSWERS if "tf.int64" in one or "2**40" in one or "create_rng_state" in one}  # JAX has no room
 # In a function, what has no seed of its own gets one from its graph; and variables are made only once.
@@ -17,7 +18,7 @@ OWN_SEED |= {"tf.random.split(t([1, 2]), 3)", "tf.random.fold_in(t([1, 2]), 5)"}
 
 
 def test_the_answers_are_those_of_the_expressions():
-    assert set(expressions_of("random_draws")) == set(ANSWERS)
+    assert set(expressions_of("random_draws")) == set(answers_of("random_draws"))
 
 
 def test_numbers_are_those_of_tensorflow(any_backend):
