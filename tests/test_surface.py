@@ -104,11 +104,13 @@ DOCUMENTED = {
         ThreadingOptions UNKNOWN_CARDINALITY experimental
     """,
     "data.experimental": """
-        AUTOTUNE AutoShardPolicy AutotuneOptions Counter DistributeOptions INFINITE_CARDINALITY OptimizationOptions
-        SHARD_HINT ThreadingOptions UNKNOWN_CARDINALITY assert_cardinality bucket_by_sequence_length cardinality
-        choose_from_datasets copy_to_device enumerate_dataset from_list get_single_element group_by_window
-        ignore_errors map_and_batch parallel_interleave prefetch_to_device sample_from_datasets scan
-        shuffle_and_repeat take_while unbatch unique
+        AUTOTUNE AutoShardPolicy AutotuneOptions Counter CsvDataset DistributeOptions
+        INFINITE_CARDINALITY OptimizationOptions Optional SHARD_HINT TFRecordWriter ThreadingOptions
+        UNKNOWN_CARDINALITY assert_cardinality bucket_by_sequence_length cardinality
+        choose_from_datasets copy_to_device enumerate_dataset from_list get_next_as_optional
+        get_single_element group_by_window ignore_errors load make_csv_dataset map_and_batch
+        parallel_interleave prefetch_to_device sample_from_datasets save scan shuffle_and_repeat
+        take_while unbatch unique
     """,
     "debugging": """
         Assert assert_all_finite assert_equal assert_greater assert_greater_equal assert_integer assert_less

@@ -59,9 +59,9 @@ class Map(Stage):
     name = "MapDataset"
     one_to_one = True
 
-    def __init__(self, stage: Stage, function: Callable[..., Any], parallel: int) -> None:
+    def __init__(self, stage: Stage, function: Callable[..., Any], parallel: int, spec: Any = None) -> None:
         super().__init__(stage)
-        self._function, self._parallel, self._spec, self._begin = function, parallel, None, 0
+        self._function, self._parallel, self._spec, self._begin = function, parallel, spec, 0
         # Parallel calls take elements from the input before their results are delivered, so the two counts differ.
         self.one_to_one = parallel <= 1
         self.name = "MapDataset" if parallel <= 1 else "ParallelMapDataset"

@@ -3,7 +3,6 @@
 import builtins
 import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -130,11 +129,12 @@ def _weighed(images: Any, axis: int, weights: Array) -> Any:
 def _weights(method: str, own: int, count: int, antialias: bool) -> Array:
     """What each old pixel counts for in each new one."""
     direct, radius, kernel = _WEIGHTS[method]
-    straight = direct is not None and (kernel is None or not antialias)
-    return (direct(own, count) if straight else _spread(own, count, radius, kernel, antialias)).astype(np.float32)
+    if direct is not None and (kernel is None or not antialias):
+        return direct(own, count).astype(np.float32)
+    return _spread(own, count, radius, kernel, antialias).astype(np.float32)
 
 
-def _spread(own: int, count: int, radius: float, kernel: Callable[[Array], Array], antialias: bool) -> Array:
+def _spread(own: int, count: int, radius: float, kernel: Any, antialias: bool) -> Array:
     """The weights of a kernel around the place of each new pixel; wider by as much as the image shrinks, if that is asked for."""
     places = (np.arange(count) + 0.5) * (own / count)
     scale = max(own / count, 1.0) if antialias else 1.0
