@@ -3,7 +3,7 @@
 import contextlib
 import copy
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ class JaxBackend:
     name = "jax"
     tensor_type: type = jax.Array
 
-    def __init__(self, cpus: int = 1, **others: Any) -> None:
+    def __init__(self, cpus: int = 1, visible: Mapping[str, Sequence[int]] | None = None, **others: Any) -> None:
         if others:
             raise TypeError(
                 f"The jax backend was asked for {', '.join(others)}; expected cpus= alone. GPUs and TPUs are found by themselves."
@@ -45,6 +45,9 @@ class JaxBackend:
         found = list(jax.devices("cpu")[:cpus])
         if jax.default_backend() != "cpu":
             found += jax.devices()
+        if visible:  # the numbers of the devices of a kind, of which others are hidden
+            kept = [(i, d) for i, d in _numbered(found) if i in visible.get(_KINDS[d.platform], (i,))]
+            found = [d for _, d in kept]
         self._real = {Device(f"{_KINDS[d.platform]}:{i}"): d for i, d in _numbered(found)}
         self._names = {device: name for name, device in self._real.items()}
         self._groups: set[tuple[Any, ...]] = set()  # the logical devices of replicas whose tensors were laid out
