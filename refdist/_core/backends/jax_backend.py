@@ -3,7 +3,7 @@
 import contextlib
 import copy
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +37,13 @@ class JaxBackend:
     name = "jax"
     tensor_type: type = jax.Array
 
-    def __init__(self, cpus: int = 1, **others: Any) -> None:
+    def __init__(self, cpus: int = 1, visible: Mapping[str, Sequence[int]] | None = None, **others: Any) -> None:
         if others:
             raise TypeError(
                 f"The jax backend was asked for {', '.join(others)}; expected cpus= alone. GPUs and TPUs are found by themselves."
             )
         _require_cpus(cpus)
-        self._cpus = cpus
+        self._cpus, self._visible = cpus, visible  # by kind, the numbers of the devices that are not hidden
         self._groups: set[tuple[Any, ...]] = set()  # the logical devices of replicas whose tensors were laid out
         self._home: Any = None  # where values without a device go; None lets JAX decide
 
@@ -53,6 +53,9 @@ class JaxBackend:
         found = list(jax.local_devices(backend="cpu")[: self._cpus])
         if jax.default_backend() != "cpu":
             found += jax.local_devices()
+        if self._visible:
+            visible = self._visible
+            found = [d for i, d in _numbered(found) if i in visible.get(_KINDS[d.platform], (i,))]
         return {Device(f"{_KINDS[d.platform]}:{i}"): d for i, d in _numbered(found)}
 
     @functools.cached_property

@@ -24,6 +24,7 @@ _HOOKS = (
     "keras_tensorboard",
     "tracked",
     "trainer",
+    "keras_past",
 )
 
 os.environ.setdefault("KERAS_BACKEND", "jax")  # Keras reads it when it is imported

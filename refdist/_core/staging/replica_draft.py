@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from refdist._core.base import nest
 from refdist._core.base.dtypes import is_wide
-from refdist._core.base.entropy import program_stream
+from refdist._core.base.entropy import RUNS, FunctionDraws, program_stream
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.philox import Stream
 from refdist._core.base.where import HERE, entered
@@ -98,6 +98,7 @@ class ReplicaDraft:
         self.runs = 0
         self.turns = 0  # how many requirements and random numbers there are so far, on the path of one replica
         self.entropy: Any = None  # an input of the program that differs in each run
+        self.draws, self.shares = FunctionDraws(), list[Any]()  # what has drawn numbers so far
         self.converting = converting  # whether `if` and loops over tensors become part of the program
         self.unconverted: list[str] = []  # the functions that could not be converted, and why
         self.conditions: list[Any] = []  # on which the code at the current point depends
@@ -138,7 +139,7 @@ class ReplicaDraft:
         before, self.values = self.values, dict(self.values if values is None else values)
         self._parts += 1
         try:
-            with self.entered():
+            with self.entered(), self.numbering(own=True):
                 yield self.values
         finally:
             self._parts -= 1
@@ -164,9 +165,21 @@ class ReplicaDraft:
         """Call the body of another `function` as a part of this one: it decides for itself whether it is converted."""
         before, self.converting = self.converting, autograph and (self.converting or branches(function))
         try:
-            yield self.converted(function)
+            with self.numbering(own=not self._in_replica()):
+                yield self.converted(function)
         finally:
             self.converting = before
+
+    @contextlib.contextmanager
+    def numbering(self, *, own: bool) -> Generator[None]:
+        """Number the operations that draw as those of a function by itself, if it is one."""
+        draws = self.draws
+        if own:
+            self.draws = FunctionDraws()
+        try:
+            yield
+        finally:
+            self.draws = draws
 
     def read(self, variable: Variable) -> Any:
         home = variable.container if variable.container is not None else variable
@@ -264,7 +277,21 @@ class ReplicaDraft:
             )
         self.turns += 1
         replica = self.compiler.replica_number() if self._in_replica() else 0
-        return program_stream(self.entropy, seed, self.turns, replica, blocks)
+        found = None
+        if self.draws.decides(seed):
+            if seed is None and not isinstance(replica, int):
+                found = self._drawn_in_replica(replica, blocks)
+            else:
+                found = self.draws.stream(seed, self.entropy[RUNS], blocks)
+        return program_stream(self.entropy, self.turns, replica, blocks) if found is None else found
+
+    def _drawn_in_replica(self, replica: Any, blocks: int) -> Stream | None:
+        frame = HERE.get().frame
+        assert frame is not None
+        assert frame.replica is not None
+        number, where = frame.replica.replica_id_in_sync_group, (self.runs, len(self.meetings))
+        path = number if isinstance(number, int) else None  # None where one trace stands for all replicas
+        return self.draws.stream_in_replica(where, path, self.shares, self.entropy, replica, self.count, blocks)
 
     def in_transformation(self) -> bool:
         return self.compiler.open_traces() != self._traces

@@ -201,6 +201,7 @@ class ProgramWriter:
             takes=tuple(takes[i] for i in written.used if i < len(takes)),
             reads=tuple(variables[i - len(takes)].storage for i in written.used if len(takes) <= i < entropy),
             draws=entropy in written.used,
+            shares=tuple(passage.size for passage in self._draft.shares),
             result=record.result,
             first_written=first_changed,
             writes=tuple(variable.storage for variable in record.changed),
