@@ -23,6 +23,7 @@ _HOOKS = (
     "keras_names",
     "keras_tensorboard",
     "keras_workers",
+    "keras_callbacks",
     "tracked",
     "trainer",
 )

@@ -40,7 +40,7 @@ STEP: contextvars.ContextVar[Step | None] = contextvars.ContextVar("step", defau
 
 
 @contextlib.contextmanager
-def entered(step: Step | None) -> Generator[None]:
+def taking(step: Step | None) -> Generator[None]:
     """Set the current step for a block; None means no step."""
     token = STEP.set(step)
     try:
@@ -134,7 +134,7 @@ class Steps:
         return Step(share, gradients)
 
     def _keras_step(self, step: Step, old: Any, data: Any) -> Any:
-        with entered(step):
+        with taking(step):
             outputs, new = getattr(self._model, f"{self._kind}_step")(old, data)
         return outputs, (old[0], new) if self._kind == "predict" else new
 

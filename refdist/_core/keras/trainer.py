@@ -6,10 +6,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from refdist._core.base.call_sites import call_site
+from refdist._core.base.where import HERE, entered
 from refdist._core.keras.keras_batches import adapt
 from refdist._core.keras.keras_losses import scaled
 from refdist._core.keras.keras_optimizers import clipped, without_clipping
-from refdist._core.keras.keras_steps import STEP, Steps, entered, summed, takes_data_alone
+from refdist._core.keras.keras_steps import STEP, Steps, summed, taking, takes_data_alone
 from refdist._core.keras.keras_workers import require_same_model
 from refdist._core.replicas import context
 from refdist._core.strategies.strategy import StrategyBase
@@ -39,7 +41,8 @@ def _in_scope(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = signature.bind(self, *args, **kwargs)
         adapt(given.arguments, in_order=name == "predict")
-        with self.distribute_strategy.scope():
+        called_from = HERE.get().called_from or call_site()  # Keras calls these methods, too
+        with entered(called_from=called_from), self.distribute_strategy.scope():
             return original(*given.args, **given.kwargs)
 
     return method
@@ -119,7 +122,7 @@ def _summing(original: Callable[..., Any]) -> Callable[..., Any]:
             step.gradients.append(gradients)
             return trainable_variables, optimizer_variables
         totals = summed(gradients, step.share)
-        with entered(None), without_clipping(self):  # an inner optimizer gets gradients that are already summed
+        with taking(None), without_clipping(self):  # an inner optimizer gets gradients that are already summed
             return original(self, optimizer_variables, totals, trainable_variables)
 
     return stateless_apply
