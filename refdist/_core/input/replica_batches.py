@@ -161,7 +161,13 @@ class StepSource(abc.ABC):
 
 
 class GlobalBatches(StepSource):
-    """Takes the elements of a dataset as global batches, and splits each among the replicas."""
+    """Takes the elements of a dataset as global batches, and splits each among the replicas.
+
+    Args:
+        even: whether a batch that cannot be split evenly is an error.
+        cut_equally: whether the pieces of a partial batch that all workers read are of one size, if possible, as TensorFlow
+            has them: 3 and 3 of a last batch of 6 out of 8.
+    """
 
     def __init__(
         self,
@@ -171,6 +177,7 @@ class GlobalBatches(StepSource):
         worker: InputWorker,
         even: bool = False,
         agree: Callable[[int], int] = lambda seed: seed,
+        cut_equally: bool = False,
     ) -> None:
         policy = options.experimental_distribute.auto_shard_policy
         self.stage = autosharded(stage, policy, worker.pipelines, worker.index, agree)
@@ -178,6 +185,7 @@ class GlobalBatches(StepSource):
         self._batch_size, self.ahead = global_batch_size(stage), worker.replicas
         # Where every worker reads all batches and takes its part of each, they all have the same number of steps.
         self._divided = isinstance(self.stage, DividedBatches)
+        self._cut_equally = even or (cut_equally and self._divided)
 
     @property
     def element_spec(self) -> Any:
@@ -213,7 +221,7 @@ class GlobalBatches(StepSource):
                 )
             if self._batch_size is None and elements.first_batch_size is None:
                 elements.first_batch_size = size
-            full_size = size if self._even else self._batch_size or elements.first_batch_size or size
+            full_size = size if self._cut_equally else self._batch_size or elements.first_batch_size or size
             uneven = False
             if self._divided:
                 first_replica = self._worker.index * local

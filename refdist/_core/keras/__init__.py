@@ -1,7 +1,8 @@
 """Keras 3 on its JAX backend, with hooks that make its models train on the replicas of a strategy.
 
 The hooks: a `tf.Variable` holds each variable of Keras, a model remembers the strategy that was current when it was made, a
-step of its trainer is one `strategy.run`, and an optimizer first sums its gradients over the replicas.
+step of its trainer is one `strategy.run`, and an optimizer first sums its gradients over the replicas. Of several workers,
+each reads its part of the data (`keras_workers`).
 """
 
 import functools
@@ -22,6 +23,8 @@ _HOOKS = (
     "keras_recurrence",
     "keras_names",
     "keras_tensorboard",
+    "keras_workers",
+    "keras_callbacks",
     "tracked",
     "trainer",
     "keras_past",

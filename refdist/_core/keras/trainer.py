@@ -6,12 +6,15 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from refdist._core.base.call_sites import call_site
+from refdist._core.base.where import HERE, entered
 from refdist._core.keras import keras_data_steps
 from refdist._core.keras.keras_batches import adapt
 from refdist._core.keras.keras_errors import raise_cause
 from refdist._core.keras.keras_losses import scaled
 from refdist._core.keras.keras_optimizers import clipped, without_clipping
-from refdist._core.keras.keras_steps import STEP, Steps, entered, summed, takes_data_alone
+from refdist._core.keras.keras_steps import STEP, Steps, summed, takes_data_alone, taking
+from refdist._core.keras.keras_workers import require_same_model
 from refdist._core.replicas import context
 from refdist._core.strategies.strategy import StrategyBase
 
@@ -54,8 +57,9 @@ def _in_scope(name: str) -> Callable[..., Any]:
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = signature.bind(self, *args, **kwargs)
-        adapt(given.arguments)
-        with self.distribute_strategy.scope():
+        adapt(given.arguments, in_order=name == "predict")
+        called_from = HERE.get().called_from or call_site()  # Keras calls these methods, too
+        with entered(called_from=called_from), self.distribute_strategy.scope():
             return original(*given.args, **given.kwargs)
 
     return method
@@ -85,26 +89,23 @@ class Trainer(_trainer.JAXTrainer):
 
     def make_train_function(self, force: bool = False) -> None:
         """Make the function that takes training steps."""
+        require_same_model(self, "training")
         if self.train_function is None or force:
             self.train_function = self._steps("train")
 
     def make_test_function(self, force: bool = False) -> None:
         """Make the function that takes evaluation steps."""
+        require_same_model(self, "evaluating")
         if self.test_function is None or force:
             self.test_function = self._steps("test")
 
     def make_predict_function(self, force: bool = False) -> None:
         """Make the function that takes prediction steps."""
+        require_same_model(self, "predicting with")
         if self.predict_function is None or force:
             self.predict_function = self._steps("predict")
 
     def _steps(self, kind: str) -> Steps:
-        workers = self.distribute_strategy.extended.plan.workers
-        if workers > 1:
-            raise NotImplementedError(
-                f"A model of a strategy with {workers} workers was to take a step; expected a strategy of one machine, because "
-                f"Keras reads its data once. Write the loop yourself, with strategy.experimental_distribute_dataset()."
-            )
         name = f"{kind}_step"
         return Steps(self, kind, custom=getattr(type(self), name) is not getattr(Trainer, name))
 
@@ -144,7 +145,7 @@ def _summing(original: Callable[..., Any]) -> Callable[..., Any]:
             step.gradients.append(gradients)
             return trainable_variables, optimizer_variables
         totals = summed(gradients, step.share)
-        with entered(None), without_clipping(self):  # an inner optimizer gets gradients that are already summed
+        with taking(None), without_clipping(self):  # an inner optimizer gets gradients that are already summed
             return original(self, optimizer_variables, totals, trainable_variables)
 
     return stateless_apply
