@@ -153,10 +153,15 @@ class Checkpoint(Trackable):
         require_options(options, CheckpointOptions, "restore()")
         if save_path is None:
             return NothingRestored()
-        values = SavedValues(read_arrays(_existing(save_path)))
-        _ = self.save_counter  # created now, so that it gets its value now
-        unmatched = map(joined, values.give(self, (), strict=True))
-        return CheckpointStatus(values, [path for path in unmatched if path != _COUNTER])  # older files have no counter
+        return restored(self, read_arrays(_existing(save_path)))
+
+
+def restored(checkpoint: Checkpoint, arrays: Arrays) -> CheckpointStatus:
+    """Assign the arrays of a file that was read already."""
+    values = SavedValues(arrays)
+    _ = checkpoint.save_counter  # created now, so that it gets its value now
+    unmatched = map(joined, values.give(checkpoint, (), strict=True))
+    return CheckpointStatus(values, [path for path in unmatched if path != _COUNTER])  # older files have no counter
 
 
 def next_number(checkpoint: Checkpoint) -> int:

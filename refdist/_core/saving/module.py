@@ -58,7 +58,7 @@ class Module(Trackable):
 class SavedValues:
     """Saved values, by place, that have not been given to their variables yet."""
 
-    def __init__(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+    def __init__(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
         self._arrays: dict[Place, np.ndarray[Any, Any]] = {split(path): array for path, array in arrays.items()}
         self._above = {place[:length] for place in self._arrays for length in range(len(place))}
         self.given = 0  # how many have found their variables
