@@ -88,6 +88,10 @@ class Checkpoint(Trackable):
     variables do not exist yet are kept, and assigned when the variables are made; such a variable is distributed if it was made in
     a scope.
 
+    Of several workers, each writes and reads what it is told to. All of them must save where the value of a variable is spread over
+    workers (ON_READ), or each has its own part of a dataset; the file then has everybody's. `tf.train.CheckpointManager` has it
+    written once.
+
     >>> import tempfile
     >>> import refdist as tf
     >>> step = tf.Variable(7)
@@ -125,13 +129,8 @@ class Checkpoint(Trackable):
     def write(self, file_prefix: str, options: CheckpointOptions | None = None) -> str:
         """Write the variables to a file, and return the name under which they can be restored."""
         require_options(options, CheckpointOptions, "write()")
-        # In a copied context, so that a Ctrl-C while copies are combined leaves no scope open.
-        arrays = contextvars.copy_context().run(_arrays, self)
-        write_arrays(_file(file_prefix), arrays)
-        path = str(file_prefix)
-        for callback in (options.experimental_write_callbacks or ()) if options is not None else ():
-            callback(*[path] * bool(inspect.signature(callback).parameters))
-        return path
+        write_arrays(_file(file_prefix), arrays_of(self))
+        return written(str(file_prefix), options)
 
     def save(self, file_prefix: str, options: CheckpointOptions | None = None) -> str:
         """Write the variables under a numbered name: `prefix-1`, `prefix-2`, ...; `tf.train.latest_checkpoint` finds it."""
@@ -154,6 +153,19 @@ class Checkpoint(Trackable):
         if save_path is None:
             return NothingRestored()
         return restored(self, read_arrays(_existing(save_path)))
+
+
+def arrays_of(checkpoint: Checkpoint) -> Arrays:
+    """What is saved of a checkpoint; where workers have something in parts, all of them must ask for it."""
+    # In a copied context, so that a Ctrl-C while copies are combined leaves no scope open.
+    return contextvars.copy_context().run(_arrays, checkpoint)
+
+
+def written(path: str, options: CheckpointOptions | None) -> str:
+    """Tell those who want to know that a checkpoint was written, and return its name."""
+    for callback in (options.experimental_write_callbacks or ()) if options is not None else ():
+        callback(*[path] * bool(inspect.signature(callback).parameters))
+    return path
 
 
 def restored(checkpoint: Checkpoint, arrays: Arrays) -> CheckpointStatus:

@@ -5,20 +5,23 @@ import os
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from refdist._core.base.errors import DataLossError
-from refdist._core.saving.checkpoint import Checkpoint, next_number, restored
+from refdist._core.saving.array_file import Arrays, write_arrays
+from refdist._core.saving.checkpoint import Checkpoint, arrays_of, next_number, restored, written
 from refdist._core.saving.checkpoint_state import (
     SUFFIX,
     CheckpointState,
     get_checkpoint_state,
     latest_of,
-    newest_whole,
     numbered_checkpoints,
 )
+from refdist._core.saving.crew import crew_of
+from refdist._core.saving.saving_options import CheckpointOptions, require_options
 
 _SECONDS_PER_HOUR = 3600
 
@@ -38,6 +41,13 @@ class CheckpointManager:
     A file is complete and on the disk before it has its name and before an older one is deleted, and it has checksums of what is in
     it. So a program that was killed finds its last checkpoint; if that is torn or damaged all the same, the manager uses the one
     before it, with a warning.
+
+    In a strategy of several workers, all of them call `save` and `restore_or_initialize`, from the same line, as TensorFlow
+    documents too: variables and datasets may be spread over them. Of the workers that were given the same folder, the first (the
+    chief) writes; the others return when the file is there, or raise what has kept it from being written. A worker that was given a
+    folder of its own, as documented programs do, or has the folder on a disk of its own, writes there itself. Everything is in each
+    file, also everybody's position in a dataset. They restore the newest checkpoint that all of them have. Where one worker
+    alone shall save, use `Checkpoint.save`.
 
     Args:
         checkpoint: what is saved.
@@ -157,6 +167,7 @@ class CheckpointManager:
             check_interval: False saves before the interval has passed too, but not twice in one step.
             options: `tf.train.CheckpointOptions`.
         """
+        require_options(options, CheckpointOptions, "save()")
         step = None if self._interval is None else _number(self._steps)
         if step is not None and self._last_step is not None and self._interval is not None:
             passed = step - self._last_step
@@ -164,14 +175,21 @@ class CheckpointManager:
                 return None
         counted = next_number(self._checkpoint)  # counted in any case, as documented
         number = counted if checkpoint_number is None else _number(checkpoint_number)
-        path = self._checkpoint.write(f"{os.path.join(self._directory, self._name)}-{number}", options)
+        path = f"{os.path.join(self._directory, self._name)}-{number}"
+        arrays, file = arrays_of(self._checkpoint), Path(path + SUFFIX)
+        if not crew_of(self._checkpoint).write_once(file, lambda: self._write(file, arrays, path)):
+            self._recall()  # what the worker has noted that has written it
+            self._unread = []
         self._last_step = step
+        return written(path, options)
+
+    def _write(self, file: Path, arrays: Arrays, path: str) -> None:
+        write_arrays(file, arrays)
         self._saved.pop(path, None)  # one that is written again becomes the youngest
         self._saved[path], self._latest, self._unread = time.time(), path, []
         self._record()  # before anything is deleted, so that the file never names less than there is
         self._delete_old()
         self._record()
-        return path
 
     def restore_or_initialize(self) -> str | None:
         """Restore the latest checkpoint and return its name; without one, call `init_fn` and return None.
@@ -179,9 +197,11 @@ class CheckpointManager:
         If the latest is torn, damaged or missing, the latest of those before it that are whole is restored, and a warning says
         so. If none of them is, it is an error: a program that should go on must not begin anew unseen.
         """
-        if self._latest is not None:
-            paths = self._unread or list(dict.fromkeys([self._latest, *reversed(self._saved)]))
-            path, arrays = newest_whole(paths)
+        latest = [] if self._latest is None else [self._latest]
+        paths = self._unread or list(dict.fromkeys([*latest, *reversed(self._saved)]))
+        found = crew_of(self._checkpoint).newest_whole(paths)
+        if found is not None:
+            path, arrays = found
             restored(self._checkpoint, arrays)
             self._use(path, paths)
             if self._interval is not None:

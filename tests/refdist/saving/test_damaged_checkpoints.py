@@ -207,3 +207,15 @@ def test_a_number_of_ones_own_counts_as_a_save_as_in_tensorflow(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert str(tmp_path / "ckpt-3") == Program(tmp_path).manager.restore_or_initialize()
+
+
+def test_a_position_that_does_not_fit_leaves_the_variables_as_they_were(kept, tmp_path):
+    files, _ = kept
+    program = Program(laid_out(tmp_path, files))
+    program.checkpoint.iterator = iter(tf.data.Dataset.range(2))
+    before = int(program.step), program.weights.numpy().tolist(), program.checkpoint.iterator.state()
+    with pytest.raises(ValueError, match=r"after 3 of .*; expected at most 2"):
+        program.manager.restore_or_initialize()
+
+    assert before == (int(program.step), program.weights.numpy().tolist(), program.checkpoint.iterator.state())
+    assert 0 == int(program.checkpoint.save_counter)
