@@ -123,7 +123,7 @@ class Checkpoint(Trackable):
     def save_counter(self) -> Variable:
         """How often the checkpoint was saved; saved and restored with the rest, so that no number is used twice."""
         if _COUNTER not in vars(self):  # kept there, so that it is found like any other variable
-            vars(self)[_COUNTER] = contextvars.Context().run(_counter)
+            vars(self)[_COUNTER] = contextvars.Context().run(host_counter, _COUNTER)
         return vars(self)[_COUNTER]
 
     def write(self, file_prefix: str, options: CheckpointOptions | None = None) -> str:
@@ -182,6 +182,12 @@ def next_number(checkpoint: Checkpoint) -> int:
         return int(checkpoint.save_counter.assign_add(1).numpy())
 
 
+def host_counter(name: str) -> Variable:
+    """Make a counter of a checkpoint, on the host, because files move between backends."""
+    with using("host"):
+        return Variable(0, dtype="int64", trainable=False, name=name)
+
+
 def _require_trackable(name: str, value: Any) -> None:
     if not is_trackable(value):
         raise ValueError(
@@ -198,12 +204,6 @@ def _require_trackable(name: str, value: Any) -> None:
 
 def _arrays(checkpoint: Checkpoint) -> Arrays:  # not a method, because users may use every private name for a variable
     return {path: variable.numpy() for path, variable in named_variables(checkpoint)}
-
-
-def _counter() -> Variable:
-    """Make the counter of a checkpoint, outside of any backend or scope in use, because files move between them."""
-    with using("host"):
-        return Variable(0, dtype="int64", trainable=False, name=_COUNTER)
 
 
 def _existing(path: str) -> Path:
