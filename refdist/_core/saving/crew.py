@@ -37,6 +37,7 @@ class Crew:
         if len(files) == 1:
             write()
             return True
+        _require_one_name(files)
         writer, failure = files.index(own), None
         if self.worker == writer:
             try:
@@ -103,6 +104,18 @@ def crew_of(checkpoint: Checkpoint) -> Crew:
         if strategy is not None and strategy.extended.plan.workers > 1:
             return Crew(strategy.extended)
     return Crew(None)
+
+
+def _require_one_name(files: Sequence[str]) -> None:
+    """Raise, on all workers, if some of them would write different files into one folder, and lose count of them."""
+    for file in files:
+        others = {other for other in files if os.path.dirname(other) == os.path.dirname(file)}
+        if len(others) > 1:
+            table = "; ".join(f"worker {index}: {one}" for index, one in enumerate(files))
+            raise ValueError(
+                f"The workers are to save different checkpoints in one folder ({table}); expected the same name and number on all "
+                f"of them, or folders of their own. Restore the same checkpoint on every worker, and save equally often."
+            )
 
 
 def _stamp(file: Path) -> list[int]:

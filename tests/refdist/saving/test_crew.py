@@ -153,3 +153,20 @@ def test_the_chief_alone_saves_with_the_checkpoint_and_not_with_a_manager(tmp_pa
     assert str(tmp_path / "chief-1") == tf.train.latest_checkpoint(str(tmp_path))
     with pytest.raises(tf.errors.MeetingError, match=r"CheckpointManager\.save\(\)"):
         run_workers(program(manages=True), 2)
+
+
+def test_workers_that_would_write_different_files_into_one_folder_are_told(tmp_path):
+    def program(index):
+        _, manager = managed(tmp_path / ("all" if index else "other"))
+        try:
+            manager.save(checkpoint_number=7 + index)
+        except ValueError as error:
+            return str(error)
+
+    told = run_workers(program, 3)
+
+    assert [told[0]] * 3 == told
+    assert all(
+        part in told[0] for part in ("worker 1: ", "all/ckpt-8", "all/ckpt-9", "; expected the same name and number")
+    )
+    assert not list(tmp_path.iterdir())

@@ -192,3 +192,40 @@ def test_a_position_of_one_worker_is_not_taken_for_those_of_several_that_a_funct
     with pytest.raises(ValueError, match=r"of 1 worker\(s\).* and now there are 2 workers"):
         started(2, 1, tmp_path, make, 3, from_function=True)
     assert os.listdir(tmp_path)
+
+
+def test_a_staged_step_that_takes_its_own_batches_goes_on_too(tmp_path):
+    def program(steps, kill_after=None):
+        def of_worker(index):
+            strategy = tf.distribute.MultiWorkerMirroredStrategy()
+            dataset = tf.data.Dataset.range(24).shuffle(24, seed=1).map(lambda x: np.float32(x)).batch(6)
+            iterator = iter(strategy.experimental_distribute_dataset(policy(dataset, "DATA")))
+            with strategy.scope():
+                weight = tf.Variable(1.0, aggregation=tf.VariableAggregation.SUM)
+                step = tf.Variable(0)
+            manager = tf.train.CheckpointManager(
+                tf.train.Checkpoint(weight=weight, step=step, iterator=iterator), str(tmp_path), max_to_keep=1
+            )
+            manager.restore_or_initialize()
+
+            @tf.function
+            def train():
+                strategy.run(lambda x: weight.assign_add(tf.reduce_sum(tf.cos(x * weight))), args=(next(iterator),))
+
+            while int(step) < steps:
+                train()
+                step.assign_add(1)
+                if int(step) == kill_after:
+                    raise Killed
+                manager.save()
+            return float(weight)
+
+        return of_worker
+
+    with tf.using("simulator", gpus=1):
+        expected = run_workers(program(4), 2)
+        (tmp_path / "checkpoint").unlink()
+        with pytest.raises(Killed):
+            run_workers(program(4, kill_after=3), 2)
+
+        assert expected == run_workers(program(4), 2)
