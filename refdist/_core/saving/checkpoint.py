@@ -152,7 +152,7 @@ class Checkpoint(Trackable):
         require_options(options, CheckpointOptions, "restore()")
         if save_path is None:
             return NothingRestored()
-        return restored(self, read_arrays(_existing(save_path)))
+        return CheckpointStatus(*restored(self, read_arrays(_existing(save_path))))
 
 
 def arrays_of(checkpoint: Checkpoint) -> Arrays:
@@ -168,12 +168,12 @@ def written(path: str, options: CheckpointOptions | None) -> str:
     return path
 
 
-def restored(checkpoint: Checkpoint, arrays: Arrays) -> CheckpointStatus:
-    """Assign the arrays of a file that was read already."""
+def restored(checkpoint: Checkpoint, arrays: Arrays) -> tuple[SavedValues, list[str]]:
+    """Assign the arrays of a file that was read already; return those that wait, and the paths of variables without a value."""
     values = SavedValues(arrays)
     _ = checkpoint.save_counter  # created now, so that it gets its value now
     unmatched = map(joined, values.give(checkpoint, (), strict=True))
-    return CheckpointStatus(values, [path for path in unmatched if path != _COUNTER])  # older files have no counter
+    return values, [path for path in unmatched if path != _COUNTER]  # older files have no counter
 
 
 def next_number(checkpoint: Checkpoint) -> int:

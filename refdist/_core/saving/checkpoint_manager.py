@@ -12,7 +12,7 @@ import numpy as np
 
 from refdist._core.base.errors import DataLossError
 from refdist._core.saving.array_file import Arrays, write_arrays
-from refdist._core.saving.checkpoint import Checkpoint, arrays_of, next_number, restored, written
+from refdist._core.saving.checkpoint import Checkpoint, arrays_of, next_number, written
 from refdist._core.saving.checkpoint_state import (
     SUFFIX,
     CheckpointState,
@@ -199,10 +199,11 @@ class CheckpointManager:
         """
         latest = [] if self._latest is None else [self._latest]
         paths = self._unread or list(dict.fromkeys([*latest, *reversed(self._saved)]))
-        found = crew_of(self._checkpoint).newest_whole(paths)
+        crew = crew_of(self._checkpoint)
+        found = crew.newest_whole(paths)
         if found is not None:
             path, arrays = found
-            restored(self._checkpoint, arrays)
+            crew.restore(self._checkpoint, arrays)
             self._use(path, paths)
             if self._interval is not None:
                 self._last_step = _number(self._steps)

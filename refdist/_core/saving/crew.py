@@ -10,7 +10,7 @@ from typing import Any
 from refdist._core.base.errors import DataLossError, NotFoundError
 from refdist._core.base.where import HERE
 from refdist._core.saving.array_file import Arrays
-from refdist._core.saving.checkpoint import Checkpoint
+from refdist._core.saving.checkpoint import Checkpoint, restored
 from refdist._core.saving.checkpoint_state import newest_whole
 from refdist._core.saving.module import named_variables
 
@@ -71,6 +71,24 @@ class Crew:
                 raise damage
             return found
         return self._common(paths, newest)
+
+    def restore(self, checkpoint: Checkpoint, arrays: Arrays) -> None:
+        """Restore a checkpoint on all workers, or on none."""
+        failure, values = None, None
+        try:
+            values, _ = restored(checkpoint, arrays)
+        except Exception as error:  # raised below, when the others know
+            failure = error
+        reports = self.of_each("the end of CheckpointManager.restore_or_initialize()", _told(failure) or "")
+        if failure is not None:
+            raise failure
+        told = [f"worker {index}: {report}" for index, report in enumerate(reports) if report]
+        if told and values is not None:
+            values.take_back()
+            raise ValueError(
+                f"Other workers could not restore the checkpoint ({'; '.join(told)}); expected all of them to. Make the same "
+                f"objects on every worker. Nothing was restored."
+            )
 
     def _common(self, paths: Sequence[str], newest: Sequence[str]) -> tuple[str, Arrays]:
         """The newest checkpoint that every worker has, where some have lost one that others still have."""

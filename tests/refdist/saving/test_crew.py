@@ -170,3 +170,30 @@ def test_workers_that_would_write_different_files_into_one_folder_are_told(tmp_p
         part in told[0] for part in ("worker 1: ", "all/ckpt-8", "all/ckpt-9", "; expected the same name and number")
     )
     assert not list(tmp_path.iterdir())
+
+
+def test_workers_restore_all_of_them_or_none(tmp_path):
+    def program(index):
+        variable, manager = managed(tmp_path / "all")
+        manager.checkpoint.own = own = tf.Variable([2.0] * (1 + index))
+        manager.checkpoint.iterator = iterator = iter(tf.data.Dataset.range(9))
+        if saving:
+            manager.save()
+            return None
+        variable.assign(5.0)
+        next(iterator)
+        try:
+            manager.restore_or_initialize()
+        except ValueError as error:
+            return float(variable), own.numpy().tolist(), iterator.state()["consumed"], str(error)
+
+    saving = True
+    run_workers(program, 1)
+    saving = False
+    first, second = run_workers(program, 2)
+
+    assert (5.0, [2.0], 1) == first[:3]
+    assert (5.0, [2.0, 2.0], 1) == second[:3]
+    assert "'own' as float32 of shape (1,)" in second[3]
+    assert "Other workers could not restore the checkpoint (worker 1: ValueError: The checkpoint has 'own'" in first[3]
+    assert first[3].endswith("Nothing was restored.")
