@@ -138,8 +138,8 @@ DOCUMENTED = {
     """,
     "distribute.experimental": """
         CentralStorageStrategy CollectiveCommunication CollectiveHints CommunicationImplementation
-        CommunicationOptions MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy ValueContext coordinator
-        partitioners
+        CommunicationOptions MultiWorkerMirroredStrategy ParameterServerStrategy PreemptionCheckpointHandler TPUStrategy
+        TerminationConfig ValueContext coordinator partitioners
     """,
     "distribute.experimental.coordinator": """
         ClusterCoordinator PerWorkerValues RemoteValue

@@ -12,6 +12,7 @@ from refdist._core.input.position import End, Pass, State
 from refdist._core.input.replica_batches import Step, StepSource
 from refdist._core.input.sources import Loader
 from refdist._core.input.stage import Stage
+from refdist._core.input.worker_positions import everybodys, own_part
 from refdist._core.seam.draft import leave_draft_for_data
 
 
@@ -50,6 +51,14 @@ class DistributedIterator(AskedForNext):
                 "next() of a distributed iterator was called in a replica; expected it outside, because one call gives all "
                 "replicas their parts. Write strategy.run(fn, args=(next(iterator),))."
             )
+
+    def saved_state(self) -> State:
+        """Return the position on all workers; where each has its own part of the data, all of them must ask for it."""
+        return everybodys(self.state(), self._source)
+
+    def restore_saved(self, saved: Any) -> None:
+        """Continue where the loop was on this worker; where all read the same data, with any number of workers."""
+        self._start(own_part(saved, self._source))
 
     def _start(self, state: State | None) -> None:
         self._record = self._source.recorder()

@@ -12,7 +12,6 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.options import InputContext, InputOptions, RunOptions, ValueContext
 from refdist._core.base.where import HERE, Frame, Where, where_of
-from refdist._core.clusters.workers import workers_run_together
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import DistributedDataset, stage_of
 from refdist._core.input.replica_batches import GlobalBatches, InputWorker, OwnPipelines, PerReplicaBatches, Placer
@@ -129,16 +128,13 @@ class StrategyBase:
 
     def _input_worker(self) -> InputWorker:
         plan = self._extended.plan
-        return InputWorker(plan.workers, plan.worker, plan.replicas, self._any_worker_continues)
+        return InputWorker(
+            plan.workers, plan.worker, plan.replicas, self._any_worker_continues, self._extended.of_each_worker
+        )
 
     def _any_worker_continues(self, outline: str | None) -> tuple[bool, bool]:
-        """Say whether any worker has another step, and whether all have one of the same shape, given that of this worker.
-
-        A worker that runs alone has nobody to ask.
-        """
-        if self._extended.plan.in_lockstep and not workers_run_together():
-            return outline is not None, True
-        outlines = set(self._extended.from_all_workers("the next step of a distributed dataset", [outline]))
+        """Say whether any worker has another step, and whether all have one of the same shape, given that of this worker."""
+        outlines = set(self._extended.of_each_worker("the next step of a distributed dataset", outline))
         return outlines != {None}, len(outlines) == 1
 
     @context.contained
