@@ -62,11 +62,12 @@ DOCUMENTED = {
     "compat.v1.distribute": """
         CrossDeviceOps HierarchicalCopyAllReduce InputContext InputIterator InputReplicationMode MirroredStrategy
         NcclAllReduce OneDeviceStrategy ReduceOp ReductionToOneDevice ReplicaContext RunOptions Strategy
-        StrategyExtended experimental experimental_set_strategy get_replica_context get_strategy has_strategy
-        in_cross_replica_context
+        StrategyExtended cluster_resolver experimental experimental_set_strategy get_replica_context get_strategy
+        has_strategy in_cross_replica_context
     """,
     "compat.v1.distribute.experimental": """
-        CentralStorageStrategy MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy
+        CentralStorageStrategy CollectiveCommunication CollectiveHints CommunicationImplementation
+        CommunicationOptions MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy
     """,
     "compat.v1.logging": """
         DEBUG ERROR FATAL INFO WARN debug error fatal flush get_verbosity info log log_every_n log_first_n log_if
@@ -127,14 +128,16 @@ DOCUMENTED = {
         in_cross_replica_context
     """,
     "distribute.cluster_resolver": """
-        ClusterResolver SimpleClusterResolver TFConfigClusterResolver TPUClusterResolver UnionResolver
+        ClusterResolver GCEClusterResolver KubernetesClusterResolver KubernetesExecutableLocation
+        SimpleClusterResolver SlurmClusterResolver TFConfigClusterResolver TPUClusterResolver UnionResolver
     """,
     "distribute.coordinator": """
         ClusterCoordinator PerWorkerValue RemoteValue experimental_get_current_worker_index
     """,
     "distribute.experimental": """
-        CentralStorageStrategy CollectiveCommunication CommunicationImplementation CommunicationOptions
-        MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy ValueContext coordinator partitioners
+        CentralStorageStrategy CollectiveCommunication CollectiveHints CommunicationImplementation
+        CommunicationOptions MultiWorkerMirroredStrategy ParameterServerStrategy TPUStrategy ValueContext coordinator
+        partitioners
     """,
     "distribute.experimental.coordinator": """
         ClusterCoordinator PerWorkerValues RemoteValue

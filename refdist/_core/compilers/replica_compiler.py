@@ -55,7 +55,7 @@ class ReplicaCompiler(abc.ABC):
         self.timed: Timed | None = capability(plan.backend, Timed)
         self.draft_backend: Backend = DraftBackend(self.real, self.lay_out, self.require_room)
         self._steps_differ = False  # in the program that is being written
-        self._algorithm = plan.collectives.algorithm
+        self._algorithm = plan.collectives.algorithm_of(plan.communication)
 
     # What a replica can say about itself and the others while a program is written.
 

@@ -15,17 +15,17 @@ import jax
 from refdist._core.base.errors import WorkerLost
 from refdist._core.processes import jax_service
 from refdist._core.processes.board import ended_workers
+from refdist._core.processes.cluster_member import ClusterMember
 from refdist._core.processes.failure import Failure
 from refdist._core.processes.lobby import meet
-from refdist._core.processes.membership import Membership
 from refdist._core.processes.waiting_limits import limits
 from refdist._core.processes.watch import Watch
 from refdist._core.processes.worker_processes import Processes
 
-_joined: tuple[Membership, Processes] | None = None
+_joined: tuple[ClusterMember, Processes] | None = None
 
 
-def join(membership: Membership, *, started: bool) -> Processes:
+def join(membership: ClusterMember, *, started: bool) -> Processes:
     """Become a worker of a cluster; returns when all others have come, too. Joining the same one again changes nothing."""
     global _joined
     if _joined is not None:
@@ -55,7 +55,7 @@ def join(membership: Membership, *, started: bool) -> Processes:
     return processes
 
 
-def _connected(membership: Membership, limit: float) -> jax_service.Connection:
+def _connected(membership: ClusterMember, limit: float) -> jax_service.Connection:
     """Connect in a thread of its own: JAX ends a process that waits too long, where we want an error."""
     found: list[Any] = []
     bind = None if membership.index else "127.0.0.1:0" if membership.hosted else membership.coordinator
@@ -108,7 +108,7 @@ def _require_equal_devices(processes: Processes) -> None:
         )
 
 
-def _tell_of_errors(processes: Processes, membership: Membership) -> None:
+def _tell_of_errors(processes: Processes, membership: ClusterMember) -> None:
     """Tell the others of an error that ends this worker's program."""
     before = sys.excepthook
 

@@ -12,20 +12,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from refdist._core.base.errors import WorkerLost
-from refdist._core.processes.membership import Membership
+from refdist._core.processes.cluster_member import ClusterMember
 
 _PAUSE = 0.1  # seconds between two attempts
 _LONGEST = 1 << 20  # bytes of what is said
 
 
-def meet(member: Membership, limit: float) -> None:
+def meet(member: ClusterMember, limit: float) -> None:
     """Wait until all workers have come; raise if one does not, or if they disagree."""
     answer = _received(member, limit) if member.index == 0 else _asked(member, limit)
     if answer:
         raise WorkerLost(answer)
 
 
-def _received(member: Membership, limit: float) -> str:
+def _received(member: ClusterMember, limit: float) -> str:
     """Wait for the others, as worker 0; return what is wrong."""
     end, guests = time.monotonic() + limit, dict[int, socket.socket]()
     with contextlib.ExitStack() as stack:
@@ -46,7 +46,7 @@ def _received(member: Membership, limit: float) -> str:
     return trouble
 
 
-def _admitted(member: Membership, guest: socket.socket, guests: dict[int, socket.socket]) -> str:
+def _admitted(member: ClusterMember, guest: socket.socket, guests: dict[int, socket.socket]) -> str:
     """Let a worker in; return what is wrong."""
     said = _line(guest, 1.0)
     if not isinstance(said, list) or len(said) != 3:
@@ -70,7 +70,7 @@ def _admitted(member: Membership, guest: socket.socket, guests: dict[int, socket
     return trouble
 
 
-def _asked(member: Membership, limit: float) -> str:
+def _asked(member: ClusterMember, limit: float) -> str:
     """Go to worker 0 and wait for its answer; return what is wrong."""
     end = time.monotonic() + limit
     while True:
@@ -91,7 +91,7 @@ def _asked(member: Membership, limit: float) -> str:
         time.sleep(_PAUSE)
 
 
-def missing(member: Membership, absent: Sequence[int], limit: float) -> str:
+def missing(member: ClusterMember, absent: Sequence[int], limit: float) -> str:
     """Say who has not come."""
     who = ", ".join(member.name(index) for index in absent[:4]) + (", ..." if len(absent) > 4 else "")
     return (
@@ -100,7 +100,7 @@ def missing(member: Membership, absent: Sequence[int], limit: float) -> str:
     )
 
 
-def _listening(member: Membership) -> socket.socket:
+def _listening(member: ClusterMember) -> socket.socket:
     try:
         return socket.create_server(split(member.coordinator))
     except OSError as error:

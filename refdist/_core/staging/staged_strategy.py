@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from refdist._core.base import nest
 from refdist._core.base.enums import ReduceOp, VariableAggregation
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.options import CommunicationOptions
 from refdist._core.base.where import HERE, Frame, entered
 from refdist._core.devices.tensor import mean_dtype
 from refdist._core.replicas import context
@@ -24,6 +25,7 @@ from refdist._core.staging.stand_ins import (
     of_all_replicas,
 )
 from refdist._core.strategies.cross_device_ops import divided, require_joinable, require_numbers
+from refdist._core.strategies.packing import exchanged_together, packs_of
 from refdist._core.strategies.verbs import StrategyExtended
 from refdist._core.variables.distributed_variable import (
     REDUCTIONS,
@@ -177,7 +179,7 @@ class StagedExtended(StrategyExtended):
         return self.combinable(value, None)
 
     def reduce_to(self, reduce_op: ReduceOp | str, value: Any, destinations: Any, options: Any = None) -> Any:
-        op = ReduceOp.of(reduce_op)
+        op, options = ReduceOp.of(reduce_op), self.communication(options, "reduce_to()")
         with self._entered("reduce_to()"):
             prepared = self._reducible(op, value)
             distributed = isinstance(prepared, DistributedValues)
@@ -185,20 +187,37 @@ class StagedExtended(StrategyExtended):
             return self._spread(result) if _several(destinations) else result
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None) -> list[Any]:
-        op = ReduceOp.of(reduce_op)
-        if not self.plan.collectives.custom() or self._count == 1:
+        op, options = ReduceOp.of(reduce_op), self.communication(options, "batch_reduce_to()")
+        if not self._batches(options):
             return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
         with self._entered("batch_reduce_to()"):
             prepared = [self._reducible(op, value) for value, _ in value_destination_pairs]
             if not all(isinstance(value, DistributedValues) for value in prepared):
                 return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
-            results = self._combined_by_user(op, [value.values[0] for value in prepared], options)
+            results = self._combined_together(op, [value.values[0] for value in prepared], options)
             pairs = zip(results, value_destination_pairs, strict=True)
             return [self._spread(result) if _several(to) else result for result, (_, to) in pairs]
 
     def _spread(self, result: Any) -> Any:
         """What lies on several devices after a reduction."""
         return SymbolicMirrored(self.draft, result) if self._local > 1 else result
+
+    def _batches(self, options: CommunicationOptions) -> bool:
+        """Say whether tensors that are combined together are more than each of them alone."""
+        return self._count > 1 and (bool(options.bytes_per_pack) or self.plan.collectives.custom())
+
+    def _combined_together(self, op: ReduceOp, tensors: Sequence[Any], options: CommunicationOptions) -> list[Any]:
+        """Combine several tensors, in packs or with the user's own implementation for batches."""
+        if self.plan.collectives.custom():
+            return self._combined_by_user(op, tensors, options)
+        slices = [number for number, tensor in enumerate(tensors) if isinstance(tensor, IndexedSlices)]
+        results = {number: self._combined(op, tensors[number], options) for number in slices}
+        dense = [number for number in range(len(tensors)) if number not in results]
+        every = [tensors[number] for number in dense]
+        for pack in packs_of(every, options.bytes_per_pack, [None] * len(dense)):
+            made = exchanged_together([every[place] for place in pack], lambda row: self._combined(op, row, options))
+            results |= zip([dense[place] for place in pack], made, strict=True)
+        return [results[number] for number in range(len(tensors))]
 
     def _combined_by_user(self, op: ReduceOp, tensors: Sequence[Any], options: Any) -> list[Any]:
         """Combine several tensors with the user's own implementation for batches."""
@@ -223,8 +242,9 @@ class StagedExtended(StrategyExtended):
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
         (payload,) = payloads
-        if nest.is_container(payload) and self.plan.collectives.custom() and self._count > 1:
-            combined = self._combined_by_user(op, nest.flatten(payload), options)
+        options = self.communication(options, "all_reduce()")
+        if nest.is_container(payload) and self._batches(options):
+            combined = self._combined_together(op, nest.flatten(payload), options)
             return [nest.pack_sequence_as(payload, combined)]
 
         def combine(tensor: Any) -> Any:

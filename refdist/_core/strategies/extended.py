@@ -108,7 +108,7 @@ class EagerExtended(StrategyExtended):
     @context.contained
     def reduce_to(self, reduce_op: ReduceOp | str, value: Any, destinations: Any, options: Any = None) -> Any:
         """Combine a per-replica value, and leave the result on the devices of the destinations."""
-        op = ReduceOp.of(reduce_op)
+        op, options = ReduceOp.of(reduce_op), self.communication(options, "reduce_to()")
         with self._entered("reduce_to()"):
             prepared = self._reducible(op, value)
             if not isinstance(prepared, DistributedValues):
@@ -122,7 +122,7 @@ class EagerExtended(StrategyExtended):
         self, reduce_op: ReduceOp | str, value_destination_pairs: Sequence[tuple[Any, Any]], options: Any = None
     ) -> list[Any]:
         """Combine several per-replica values, each to its own destinations."""
-        op = ReduceOp.of(reduce_op)
+        op, options = ReduceOp.of(reduce_op), self.communication(options, "batch_reduce_to()")
         with self._entered("batch_reduce_to()"):
             pairs = [(self._reducible(op, value), to) for value, to in value_destination_pairs]
             if not all(isinstance(value, DistributedValues) for value, _ in pairs):
@@ -134,7 +134,7 @@ class EagerExtended(StrategyExtended):
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
-        mine = len(payloads)
+        mine, options = len(payloads), self.communication(options, "all_reduce()")
         if self.plan.workers > 1:
             payloads = self.from_all_workers(f"all_reduce({op.name})", payloads)
         if isinstance(payloads[0], self.plan.backend.tensor_type) or not nest.is_container(payloads[0]):

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from typing import Any
 
+from refdist._core.base.options import NO_HINTS, CommunicationOptions
 from refdist._core.devices.device import Device
 from refdist._core.seam.backend import Backend
 from refdist._core.seam.capabilities import Timed, capability
@@ -30,6 +31,7 @@ class Plan:
     logical: tuple[tuple[Device, ...], ...] = ()  # the logical devices of each replica, where it can have several
     spmd: bool = False  # whether all logical devices run one program, so that none can be given something of its own
     traces_once: bool = False  # whether staged execution traces a body once for all replicas
+    communication: CommunicationOptions = NO_HINTS  # where a call says nothing else
 
     @property
     def replicas(self) -> int:

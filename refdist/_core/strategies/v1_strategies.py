@@ -5,8 +5,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from refdist._core.base.enums import InputReplicationMode, ReduceOp
-from refdist._core.base.options import InputContext
+from refdist._core.base.enums import CommunicationImplementation, InputReplicationMode, ReduceOp
+from refdist._core.base.options import CommunicationOptions, InputContext
 from refdist._core.base.where import HERE
 from refdist._core.clusters.resolvers import ClusterResolver, TFConfigClusterResolver
 from refdist._core.clusters.tpu_system import TPUClusterResolver
@@ -129,8 +129,13 @@ class CentralStorageStrategyV1(StrategyV1):
 class MultiWorkerMirroredStrategyV1(StrategyV1):
     """Train in step on the devices of several workers, each of which runs the same program."""
 
-    def __init__(self, communication: Any = None, cluster_resolver: ClusterResolver | None = None) -> None:
-        super().__init__(EagerExtended(multi_worker_plan(cluster_resolver)))
+    def __init__(
+        self,
+        communication: CommunicationImplementation | str = CommunicationImplementation.AUTO,
+        cluster_resolver: ClusterResolver | None = None,
+    ) -> None:
+        options = CommunicationOptions(implementation=communication)
+        super().__init__(EagerExtended(multi_worker_plan(cluster_resolver, options)))
 
 
 class ParameterServerStrategyV1(StrategyV1):

@@ -2,6 +2,7 @@
 
 import abc
 import contextlib
+import dataclasses
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from refdist._core.base import nest
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.options import CommunicationOptions, require_communication
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
 from refdist._core.replicas import context
@@ -91,6 +93,16 @@ class StrategyExtended(abc.ABC):
         self, reduce_op: ReduceOp | str, value_destination_pairs: Sequence[tuple[Any, Any]], options: Any = None
     ) -> list[Any]:
         """Combine several per-replica values, each to its own destinations."""
+
+    def communication(self, options: Any, what: str) -> CommunicationOptions:
+        """The options of an exchange: those of the call, and those of the strategy where the call says nothing."""
+        own = self.plan.communication
+        if options is None:
+            return own
+        require_communication(options, what)
+        merged = own.merge(options)
+        # As the page has it, the packs of TPUs are not the user's choice.
+        return dataclasses.replace(merged, bytes_per_pack=0) if self.plan.name == "tpu" else merged
 
     def reduce(self, op: ReduceOp, value: Any) -> Any:
         """Combine a per-replica value, and bring the result to the current device."""

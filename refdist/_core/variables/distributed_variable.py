@@ -327,8 +327,8 @@ def aggregated(
     if aggregation is VariableAggregation.NONE:
         once(payloads, "equal", lambda: require_equal(variable, verb, payloads))
         return own
-    collectives, home = strategy.extended.plan.collectives, variable.storage.homes[0]
-    return collectives.reduce(REDUCTIONS[aggregation], PerReplica(payloads), home)
+    plan, home = strategy.extended.plan, variable.storage.homes[0]
+    return plan.collectives.reduce(REDUCTIONS[aggregation], PerReplica(payloads), home, plan.communication)
 
 
 def _brought_here(variable: DistributedVariable, value: Any) -> Any:

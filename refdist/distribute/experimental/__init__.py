@@ -2,7 +2,7 @@
 
 from refdist._core.base.enums import CommunicationImplementation
 from refdist._core.base.enums import CommunicationImplementation as CollectiveCommunication
-from refdist._core.base.options import CommunicationOptions, ValueContext
+from refdist._core.base.options import CollectiveHints, CommunicationOptions, ValueContext
 from refdist._core.ops.missing_names import lacking as _lacking
 from refdist._core.strategies.central_storage import CentralStorageStrategy
 from refdist._core.strategies.multi_worker_mirrored import (
@@ -17,6 +17,7 @@ __getattr__ = _lacking("distribute.experimental")
 __all__ = [
     "CentralStorageStrategy",
     "CollectiveCommunication",
+    "CollectiveHints",
     "CommunicationImplementation",
     "CommunicationOptions",
     "MultiWorkerMirroredStrategy",

@@ -4,7 +4,7 @@ import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
-class Membership:
+class ClusterMember:
     """Which worker of which cluster this process is."""
 
     coordinator: str  # where the coordination service is, or is to be
