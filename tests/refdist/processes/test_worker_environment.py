@@ -14,7 +14,8 @@ def three_gpus(tmp_path):
 
 def test_without_gpus_only_devices_of_the_cpu_are_set(tmp_path):
     assert [{}, {}] == device_settings(2, None, {}, tmp_path)
-    assert [{"JAX_NUM_CPU_DEVICES": "3"}] * 2 == device_settings(2, 3, {}, tmp_path)
+    both = {"JAX_NUM_CPU_DEVICES": "3", "REFDIST_DEVICES_PER_WORKER": "3"}
+    assert [both, both] == device_settings(2, 3, {}, tmp_path)
 
 
 def test_the_gpus_of_the_machine_are_shared_out(three_gpus):
