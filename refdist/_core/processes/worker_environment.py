@@ -29,8 +29,13 @@ def device_settings(
     >>> device_settings(2, None, {"CUDA_VISIBLE_DEVICES": "4,5,6,7"})
     [{'CUDA_VISIBLE_DEVICES': '4,5'}, {'CUDA_VISIBLE_DEVICES': '6,7'}]
     """
-    names = ("JAX_NUM_CPU_DEVICES", "REFDIST_DEVICES_PER_WORKER")
-    settings = {} if devices_per_worker is None else dict.fromkeys(names, str(devices_per_worker))
+    settings: dict[str, str] = {}
+    if devices_per_worker is not None:
+        # The first is for JAX, the second for MultiWorkerMirroredStrategy, which by itself takes one device of a CPU.
+        settings |= {
+            "JAX_NUM_CPU_DEVICES": str(devices_per_worker),
+            "REFDIST_DEVICES_PER_WORKER": str(devices_per_worker),
+        }
     gpus = _gpus(environment, gpu_folder)
     if not gpus:
         return [settings] * workers
