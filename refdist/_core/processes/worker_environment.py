@@ -26,10 +26,11 @@ def device_settings(
 ) -> list[dict[str, str]]:
     """Return for each worker the environment variables that say which devices it has: some of the CPU, and some GPUs.
 
-    >>> device_settings(2, None, {"CUDA_VISIBLE_DEVICES": "4,5,6,7"})
+    >>> device_settings(2, None, {"CUDA_VISIBLE_DEVICES": "4,5,6,7", "REFDIST_BACKEND": "jax"})
     [{'CUDA_VISIBLE_DEVICES': '4,5'}, {'CUDA_VISIBLE_DEVICES': '6,7'}]
     """
-    settings: dict[str, str] = {}
+    # Programs that choose no backend run on JAX, because no other can join processes.
+    settings = {} if "REFDIST_BACKEND" in environment else {"REFDIST_BACKEND": f"jax:cpus={devices_per_worker or 1}"}
     if devices_per_worker is not None:
         # The first is for JAX, the second for MultiWorkerMirroredStrategy, which by itself takes one device of a CPU.
         settings |= {
