@@ -1,7 +1,10 @@
 """The examples give the losses of plain JAX on one device, on every backend, in every mode, with any number of replicas."""
 
 import importlib.util
+import os
 import pathlib
+import subprocess
+import sys
 from unittest import mock
 
 import jax
@@ -24,7 +27,7 @@ def loaded(name):
     return module
 
 
-mlp, flax_optax = loaded("mlp"), loaded("flax_optax")
+mlp, flax_optax, many_workers = loaded("mlp"), loaded("flax_optax"), loaded("many_workers")
 
 
 def mirrored(backend, count):
@@ -113,6 +116,49 @@ def test_the_flax_model_has_the_losses_of_plain_flax(plain_flax, model, backend,
 
     np.testing.assert_allclose(losses, list(plain_flax(data)), rtol=1e-4)
     assert losses[-1] < losses[0]
+
+
+# Several workers. The global batch is the same, however many there are.
+
+
+@pytest.fixture(scope="module")
+def plain_descent():
+    """The loss of each step, without a strategy."""
+    x, y = many_workers.made_data()
+    weight, bias, losses = np.zeros(3), 0.0, []
+    for start in [0, 24, 48, 72] * 2:
+        points, goals = x[start : start + 24], y[start : start + 24]
+        error = points @ weight + bias - goals
+        losses.append(float(np.mean(error**2)))
+        weight, bias = weight - 0.2 * error @ points / 24, bias - 0.2 * error.mean()
+    return losses
+
+
+def test_one_worker_has_the_losses_of_plain_descent(plain_descent, tmp_path):
+    losses = [loss for _, loss in many_workers.train(mirrored("jax", 4), str(tmp_path), steps=8)]
+
+    assert plain_descent == pytest.approx(losses, rel=1e-4)
+
+
+def test_virtual_workers_have_the_losses_of_plain_descent(plain_descent, tmp_path):
+    def program(worker):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        return [loss for _, loss in many_workers.train(strategy, str(tmp_path / str(worker)), steps=8)]
+
+    with tf.using("jax", cpus=8):
+        for losses in tf.cluster.run_workers(program, 2):
+            assert plain_descent == pytest.approx(losses, rel=1e-4)
+
+
+def test_processes_go_on_after_a_crash_with_the_losses_of_plain_descent(plain_descent, tmp_path):
+    program = [str(EXAMPLES / "many_workers.py"), "--steps", "8", "--crash-at", "6", "--folder", str(tmp_path)]
+    command = [sys.executable, "-m", "refdist.launch", "--workers", "2", "--restart", "1", "--timeout", "120", *program]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(EXAMPLES.parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert 0 == done.returncode, done.stderr
+    assert "worker 0 of 2 failed first: killed by SIGKILL" in done.stderr
+    assert [f"[worker 0] step {n + 1:3}  loss {plain_descent[n]:8.5f}" for n in (3, 7)] == done.stdout.splitlines()
 
 
 # The command lines.

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import functools
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -37,13 +38,16 @@ class JaxBackend:
     name = "jax"
     tensor_type: type = jax.Array
 
-    def __init__(self, cpus: int = 1, visible: Mapping[str, Sequence[int]] | None = None, **others: Any) -> None:
+    def __init__(
+        self, cpus: int | None = None, visible: Mapping[str, Sequence[int]] | None = None, **others: Any
+    ) -> None:
         if others:
             raise TypeError(
                 f"The jax backend was asked for {', '.join(others)}; expected cpus= alone. GPUs and TPUs are found by themselves."
             )
-        _require_cpus(cpus)
-        self._cpus, self._visible = cpus, visible  # by kind, the numbers of the devices that are not hidden
+        self._cpus = _cpus_of_a_worker() if cpus is None else cpus
+        self._visible = visible  # by kind, the numbers of the devices that are not hidden
+        _require_cpus(self._cpus)
         self._groups: set[tuple[Any, ...]] = set()  # the logical devices of replicas whose tensors were laid out
         self._home: Any = None  # where values without a device go; None lets JAX decide
 
@@ -214,6 +218,12 @@ def _numbered(devices: Sequence[Any]) -> list[tuple[int, Any]]:
         counts[device.platform] = index + 1
         numbered.append((index, device))
     return numbered
+
+
+def _cpus_of_a_worker() -> int:
+    """Return how many host devices there are if the program does not say: one, or what the launcher was told."""
+    told = os.environ.get("REFDIST_DEVICES_PER_WORKER", "")
+    return int(told) if told.isdecimal() and int(told) else 1
 
 
 def _require_cpus(cpus: int) -> None:

@@ -14,11 +14,12 @@ MOST_WORKERS = 1024
 SUMMARY = "run a program on a cluster of processes on this machine"
 DESCRIPTION = """\
 Run a program in several processes on this machine, one for each worker of a cluster. In each of them,
-MultiWorkerMirroredStrategy() joins the others, as it would on several machines.
+MultiWorkerMirroredStrategy() joins the others, as it would on several machines. Programs that choose no backend run on JAX.
 
 What the workers print is passed on, with the name of the worker before each line; they have no standard input. The first worker
 that fails gives the exit code (128 + the number of a signal), after the others had some time to say what they lost. Ctrl-C and
-SIGTERM are passed on to the workers, and nothing that they have started stays behind.
+SIGTERM are passed on to the workers, and nothing that they have started stays behind. Other exit codes: 2 for a wrong command
+line, 124 after --timeout, 126 if a process cannot be started, 130 after Ctrl-C, 143 after SIGTERM.
 
 Devices: --devices-per-worker is the number of devices into which JAX divides the CPU. On a machine with NVIDIA GPUs, those in
 CUDA_VISIBLE_DEVICES, or else all of them, are shared out evenly, or as many to each worker as --devices-per-worker says, unless

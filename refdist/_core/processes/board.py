@@ -61,10 +61,10 @@ class Ended(NamedTuple):
 
 
 def ended_workers(folder: str | None) -> dict[int, Ended]:
-    """The workers that have ended, by what the launcher has written into its folder."""
+    """The workers that have ended, by what the launcher has written into its folder; who ended first comes first."""
     if folder is None:
         return {}
-    found: dict[int, Ended] = {}
+    found: list[dict[str, Any]] = []
     try:
         names = os.listdir(folder)
     except FileNotFoundError:  # the launcher is ending
@@ -73,9 +73,9 @@ def ended_workers(folder: str | None) -> dict[int, Ended]:
         stem, _, ending = name.partition(".")
         if ending == "json" and stem.isdecimal():
             with open(os.path.join(folder, name), encoding="utf-8") as file:
-                said: dict[str, Any] = json.load(file)
-            found[int(stem)] = Ended(said["code"], said["signal"])
-    return found
+                found.append(json.load(file))
+    found.sort(key=lambda said: said["at"])
+    return {said["worker"]: Ended(said["code"], said["signal"]) for said in found}
 
 
 def lines_of(site: Site) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from refdist._core.base.errors import WorkerLost
 from refdist._core.processes import jax_service
 from refdist._core.processes.board import ended_workers
 from refdist._core.processes.cluster_member import ClusterMember
+from refdist._core.processes.end_notices import publish_error
 from refdist._core.processes.failure import Failure
 from refdist._core.processes.lobby import meet
 from refdist._core.processes.waiting_limits import limits
@@ -119,6 +120,7 @@ def _tell_of_errors(processes: Processes, membership: ClusterMember) -> None:
                 place = "".join(f" at {one.filename}:{one.lineno}, in {one.name}" for one in last)
                 text = str(error).partition("\n")[0][:300]
                 name = membership.name(membership.index)
+                publish_error(membership.index, f"{kind.__name__}: {text}{place}")
                 processes.watch.fail(
                     Failure(
                         "WorkerLost",

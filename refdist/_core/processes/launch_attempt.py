@@ -56,6 +56,7 @@ class Attempt:
         self._steps: deque[tuple[float, signal.Signals]] = deque()
         self._requested = False
         self._forced: list[LaunchedWorker] = []
+        self._first: LaunchedWorker | None = None
 
     def run(self) -> Verdict:
         """Start the workers, wait for their end, and say how it came out; no process is left then, whatever happens."""
@@ -140,17 +141,31 @@ class Attempt:
         stopped = "".join(
             f", while worker {each.index} was stopped ({each.stopped})" for each in self._workers if each.stopped
         )
-        verdict = Verdict(
-            worker.ended.exit_code,
-            f"worker {worker.index} of {launch.workers} failed first: {worker.ended}{stopped}.",
-            may_try_again=self._number < launch.restarts,
-        )
-        self._end(verdict, launch.after_a_failure())
+        self._first = worker
+        self._end(self._blaming(worker, stopped), launch.after_a_failure())
         if not all(each.ended for each in self._workers):
             self._say(
                 f"worker {worker.index} failed: {worker.ended}; the others have {launch.grace_seconds:g} s to end "
                 f"by themselves."
             )
+
+    def _blaming(self, worker: LaunchedWorker, why: str) -> Verdict:
+        assert worker.ended is not None
+        return Verdict(
+            worker.ended.exit_code,
+            f"worker {worker.index} of {self._launch.workers} failed first: {worker.ended}{why}.",
+            may_try_again=self._number < self._launch.restarts,
+        )
+
+    def _look_for_the_cause(self) -> None:
+        """Blame the worker that had an error of its own, if the first that ended did so because of it."""
+        error = self._notices.first_error()
+        if self._first is None or error is None or error.at > self._first.ended_at:
+            return
+        cause = self._workers[error.worker]
+        if cause.ended and cause.ended.code and self._verdict is not None:
+            found = self._blaming(cause, f", {error.text}")
+            self._verdict = replace(found, may_try_again=self._verdict.may_try_again)
 
     def _obey(self, numbers: Iterable[int]) -> None:
         """Do what signals to the launcher ask for; asked twice, it does not wait for anybody."""
@@ -212,6 +227,7 @@ class Attempt:
             keeper.forget(worker.group)
             worker.reap()
         end_marked(mark)
+        self._look_for_the_cause()
         farewell = self._farewell()
         self._relay.finish(self._launch.errors, farewell and f"{NAME}: {farewell}")
         # Whoever reads the output may take the time, unless we are to end: then a terminal on hold must not keep us.

@@ -1,6 +1,7 @@
 """One worker: a process at the head of a session of its own, so that what it starts goes with it."""
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -42,6 +43,7 @@ class LaunchedWorker:
     def __init__(self, index: int, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self.index = index
         self.ended: Exit | None = None
+        self.ended_at = math.inf  # as time.time() has it, which all processes agree on
         self.stopped: str | None = None
         self._started = time.monotonic()
         # No standard input: several workers cannot share one, and a session of its own has no terminal.
@@ -80,6 +82,7 @@ class LaunchedWorker:
         if found is not None and found.si_code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED):
             code = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
             self.ended = Exit(code, time.monotonic() - self._started)
+            self.ended_at = time.time()
         elif found is not None:
             self.stopped = signal_name(found.si_status)
 
@@ -96,9 +99,9 @@ class LaunchedWorker:
 
     def facts(self) -> dict[str, Any]:
         """What the others are told about this worker."""
-        facts: dict[str, Any] = {"pid": self.group, "at": time.time()}
         if self.ended is None:
-            return {**facts, "signal": self.stopped}
+            return {"pid": self.group, "at": time.time(), "signal": self.stopped}
+        facts: dict[str, Any] = {"pid": self.group, "at": self.ended_at}
         return {**facts, "code": self.ended.code, "signal": self.ended.signal, "seconds": round(self.ended.seconds, 3)}
 
 

@@ -32,6 +32,7 @@ def device_settings(
     # Programs that choose no backend run on JAX, because no other can join processes.
     settings = {} if "REFDIST_BACKEND" in environment else {"REFDIST_BACKEND": f"jax:cpus={devices_per_worker or 1}"}
     if devices_per_worker is not None:
+        # The first is for JAX, the second for MultiWorkerMirroredStrategy, which by itself takes one device of a CPU.
         settings |= {
             "JAX_NUM_CPU_DEVICES": str(devices_per_worker),
             "REFDIST_DEVICES_PER_WORKER": str(devices_per_worker),

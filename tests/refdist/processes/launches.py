@@ -58,16 +58,19 @@ class Launched:
         return sorted(number for number in made if is_alive(number))
 
 
-def write_program(folder, body):
-    """Write a program for workers, and return the command that runs it; -S spares it what is installed."""
+def write_program(folder, body, flags):
+    """Write a program for workers, and return the command that runs it."""
     path = folder / "program.py"
     path.write_text(PREAMBLE + textwrap.dedent(body))
-    return sys.executable, "-S", str(path)
+    return sys.executable, *flags, str(path)
 
 
-def launch(folder, body, workers, **options):
-    """Run a program to its end in this process; the limit is there to end a test that would hang."""
-    command = write_program(folder, body)
+def launch(folder, body, workers, *, python_flags=("-S",), **options):
+    """Run a program to its end in this process; the limit is there to end a test that would hang.
+
+    -S spares it what is installed, and so some time.
+    """
+    command = write_program(folder, body, python_flags)
     with open(folder / "output", "wb") as output, open(folder / "errors", "wb") as errors:
         to = {"output": output.fileno(), "errors": errors.fileno()}
         exit_code = run(Launch(command, workers, **{"timeout_seconds": 60, **to, **options}))

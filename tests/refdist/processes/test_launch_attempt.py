@@ -6,6 +6,7 @@ import pytest
 
 from refdist._core.processes import launch_attempt
 from refdist._core.processes.launched_worker import LaunchedWorker
+from tests.children import ROOT
 from tests.refdist.processes.launches import launch
 
 
@@ -92,6 +93,40 @@ def test_survivors_read_on_the_board_who_has_ended_and_how(tmp_path):
     assert all(
         type(each["at"]) is float and type(each["pid"]) is int and each["seconds"] >= 0 for each in (killed, fine)
     )
+
+
+def test_a_worker_with_an_error_of_its_own_is_blamed_also_if_others_end_before_it(tmp_path):
+    program = """
+        sys.path.insert(0, "ROOT")
+        if me == 1:
+            from refdist._core.processes.end_notices import publish_error
+            publish_error(me, "RuntimeError: on purpose")
+            wait_for("[02].json", 2, folder=board)
+            sys.exit(7)
+        wait_for("1.error.json", folder=board)
+        sys.exit(3)
+    """
+    done = launch(tmp_path, program.replace("ROOT", str(ROOT)), 3, python_flags=())
+
+    assert 7 == done.exit_code
+    assert "worker 1 of 3 failed first: exit code 7 after" in last_line(done)
+    assert last_line(done).endswith(" s, RuntimeError: on purpose.")
+
+
+def test_an_error_that_came_after_the_first_end_is_not_the_cause(tmp_path):
+    program = """
+        if me == 1:
+            os.kill(os.getpid(), 9)
+        wait_for("1.json", folder=board)
+        error = {"worker": 0, "text": "ValueError", "at": time.time()}
+        (board / ".0").write_text(json.dumps(error))
+        (board / ".0").rename(board / "0.error.json")
+        sys.exit(3)
+    """
+    done = launch(tmp_path, program, 2)
+
+    assert 137 == done.exit_code
+    assert "worker 1 of 2 failed first: killed by SIGKILL" in last_line(done)
 
 
 def test_a_worker_that_ends_early_and_well_is_no_failure(tmp_path):
