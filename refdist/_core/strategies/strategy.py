@@ -14,7 +14,8 @@ from refdist._core.base.options import InputContext, InputOptions, RunOptions, V
 from refdist._core.base.where import HERE, Frame, Where, where_of
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import DistributedDataset, stage_of
-from refdist._core.input.replica_batches import GlobalBatches, InputWorker, OwnPipelines, PerReplicaBatches, Placer
+from refdist._core.input.input_worker import InputWorker
+from refdist._core.input.replica_batches import GlobalBatches, OwnPipelines, PerReplicaBatches, Placer
 from refdist._core.replicas import context
 from refdist._core.replicas.graph import Symbol, deferred
 from refdist._core.replicas.values import DistributedValues, PerReplica
@@ -128,14 +129,7 @@ class StrategyBase:
 
     def _input_worker(self) -> InputWorker:
         plan = self._extended.plan
-        return InputWorker(
-            plan.workers, plan.worker, plan.replicas, self._any_worker_continues, self._extended.of_each_worker
-        )
-
-    def _any_worker_continues(self, outline: str | None) -> tuple[bool, bool]:
-        """Say whether any worker has another step, and whether all have one of the same shape, given that of this worker."""
-        outlines = set(self._extended.of_each_worker("the next step of a distributed dataset", outline))
-        return outlines != {None}, len(outlines) == 1
+        return InputWorker(plan.workers, plan.worker, plan.replicas, self._extended.of_each_worker)
 
     @context.contained
     def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
