@@ -9,15 +9,6 @@ from refdist._core.replicas.specs import TensorSpec, require_tensor
 from refdist._core.replicas.values import PerReplica
 
 
-def outline_of(element: Any) -> str:
-    """The shapes of what the replicas of a worker get in a step, as a text."""
-    return str([_shapes(leaf) for leaf in nest.flatten(element)])
-
-
-def _shapes(leaf: Any) -> Any:
-    return [np.shape(part) for part in leaf.values] if isinstance(leaf, PerReplica) else [np.shape(leaf)]
-
-
 def rows_of(element: Any) -> int:
     """How many examples an element has; one without a batch dimension is one."""
     first = nest.flatten(element)[0]

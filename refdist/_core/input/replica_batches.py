@@ -1,7 +1,6 @@
 """How the batches of a dataset reach the replicas: each global batch is split among them, or each gets whole batches."""
 
 import abc
-import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,8 @@ from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import make
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.dataset_options import Options
-from refdist._core.input.pieces import empty_like, outline_of, piece_of, require_batch, rows_of, size_of, zeros_of
+from refdist._core.input.input_worker import InputWorker
+from refdist._core.input.pieces import empty_like, piece_of, require_batch, rows_of, size_of, zeros_of
 from refdist._core.input.position import Pass
 from refdist._core.input.sharding import autosharded, cut_batch, global_batch_size
 from refdist._core.input.stage import Iteration, Stage
@@ -32,19 +32,6 @@ if TYPE_CHECKING:
     from refdist._core.strategies.plan import Plan
 
 Step = tuple[Any, Sequence[range]]  # what the replicas get, and which samples that is
-
-
-@dataclasses.dataclass(frozen=True)
-class InputWorker:
-    """The worker that reads the data: its number among all input pipelines, and how many replicas they feed."""
-
-    pipelines: int
-    index: int
-    replicas: int  # of all workers
-    # Takes the outline of this worker's next step, or None; says whether any worker has one, and whether all have the same.
-    any_continues: Callable[[str | None], tuple[bool, bool]] = lambda outline: (outline is not None, True)
-    # What each worker says, given what is asked, and what this one says; one that runs alone hears itself.
-    of_each: Callable[[str, Any], Sequence[Any]] = lambda kind, own: [own]
 
 
 class Placer:
@@ -145,7 +132,7 @@ class StepSource(abc.ABC):
 
     def _ask_all(self, worker: InputWorker, element: Any) -> bool:
         """Ask all workers, and note whether their pieces are of different shapes."""
-        continues, even = worker.any_continues(None if element is None else outline_of(element))
+        continues, even = worker.any_continues(element)
         if not even and element is not None and self._placer.plan.peers is not None:
             mark_uneven(nest.flatten(element))
         return continues

@@ -59,8 +59,10 @@ def install() -> None:
     module.threading = types.SimpleNamespace(local=_ContextLocal)  # which clear_session() calls
     variables: Any = importlib.import_module("keras.src.backend.common.variables")
     variables.initialize_all_variables = _initialize_all_variables
-    importlib.import_module("keras.src.random.seed_generator").python_random = _Random()
-    importlib.import_module("keras.src.utils.rng_utils").random = _Random()
+    seeds: Any = importlib.import_module("keras.src.random.seed_generator")
+    seeds.python_random = _Random()
+    numbers: Any = importlib.import_module("keras.src.utils.rng_utils")
+    numbers.random = _Random()
 
 
 def _initialize_all_variables() -> None:

@@ -14,7 +14,8 @@ from refdist._core.base.options import InputContext, InputOptions, RunOptions, V
 from refdist._core.base.where import HERE, Frame, Where, where_of
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import DistributedDataset, stage_of
-from refdist._core.input.replica_batches import GlobalBatches, InputWorker, OwnPipelines, PerReplicaBatches, Placer
+from refdist._core.input.input_worker import InputWorker
+from refdist._core.input.replica_batches import GlobalBatches, OwnPipelines, PerReplicaBatches, Placer
 from refdist._core.replicas import context
 from refdist._core.replicas.graph import Symbol, deferred
 from refdist._core.replicas.values import DistributedValues, PerReplica
@@ -110,7 +111,7 @@ class StrategyBase:
         placer = Placer(self._extended.plan, options, from_function=True)
         if placer.per_replica:
             return DistributedDataset(OwnPipelines(dataset_fn, placer))
-        return DistributedDataset(PerReplicaBatches(dataset_fn, placer, self._input_worker()))
+        return DistributedDataset(PerReplicaBatches(dataset_fn, placer, input_worker(self._extended)))
 
     def experimental_distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
@@ -122,20 +123,6 @@ class StrategyBase:
             stacklevel=2,
         )
         return self.distribute_datasets_from_function(dataset_fn, options)
-
-    def _agreed_seed(self, seed: int) -> int:
-        return self._extended.from_all_workers("the seed of a shuffle", [seed])[0]
-
-    def _input_worker(self) -> InputWorker:
-        plan = self._extended.plan
-        return InputWorker(
-            plan.workers, plan.worker, plan.replicas, self._any_worker_continues, self._extended.of_each_worker
-        )
-
-    def _any_worker_continues(self, outline: str | None) -> tuple[bool, bool]:
-        """Say whether any worker has another step, and whether all have one of the same shape, given that of this worker."""
-        outlines = set(self._extended.of_each_worker("the next step of a distributed dataset", outline))
-        return outlines != {None}, len(outlines) == 1
 
     @context.contained
     def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
@@ -289,8 +276,19 @@ def global_batches(
 ) -> GlobalBatches:
     """The steps that a strategy makes of the batches of a dataset."""
     stage, own = stage_of(dataset)
-    placer, worker = Placer(strategy.extended.plan, options), strategy._input_worker()
-    return GlobalBatches(stage, own, placer, worker, agree=strategy._agreed_seed, cut_equally=cut_equally)
+    extended = strategy.extended
+
+    def agreed(seed: int) -> int:
+        return extended.from_all_workers("the seed of a shuffle", [seed])[0]
+
+    placer, worker = Placer(extended.plan, options), input_worker(extended)
+    return GlobalBatches(stage, own, placer, worker, agree=agreed, cut_equally=cut_equally)
+
+
+def input_worker(extended: StrategyExtended) -> InputWorker:
+    """The worker of a strategy, as one that reads data."""
+    plan = extended.plan
+    return InputWorker(plan.workers, plan.worker, plan.replicas, extended.of_each_worker)
 
 
 def _part(value: Any, index: int) -> Any:

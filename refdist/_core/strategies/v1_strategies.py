@@ -23,7 +23,7 @@ from refdist._core.strategies.mirrored import mirrored_plan
 from refdist._core.strategies.multi_worker_mirrored import multi_worker_plan
 from refdist._core.strategies.one_device import one_device_plan
 from refdist._core.strategies.parameter_server import parameter_server_plan, require_cluster_resolver
-from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.strategies.strategy import StrategyBase, input_worker
 from refdist._core.strategies.tpu_strategy import tpu_plan
 from refdist._core.variables.placement import Placement
 
@@ -50,7 +50,9 @@ class StrategyV1(StrategyBase):
         """
         stage, own = stage_of(dataset)
         placer = Placer(self._extended.plan, None)
-        return InputIterator(DistributedDataset(GlobalBatches(stage, own, placer, self._input_worker(), even=True)))
+        return InputIterator(
+            DistributedDataset(GlobalBatches(stage, own, placer, input_worker(self._extended), even=True))
+        )
 
     def make_input_fn_iterator(
         self,

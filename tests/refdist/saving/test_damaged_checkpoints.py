@@ -71,7 +71,7 @@ def error_of(restore):
     return None
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=generators.data())
 def test_wherever_the_last_one_is_torn_or_changed_the_one_before_it_is_used(kept, tmp_path_factory, data):
     files, states = kept

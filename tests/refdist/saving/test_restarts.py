@@ -94,7 +94,7 @@ def pipelines(draw):
     return make, -(-total * (2 if repeated else 1) // batch)
 
 
-@settings(max_examples=15)
+@settings(max_examples=12)
 @given(data=generators.data())
 def test_it_goes_on_with_any_number_of_workers_and_no_sample_is_lost_or_seen_twice(tmp_path_factory, data):
     make, steps = pipelines(data.draw)
