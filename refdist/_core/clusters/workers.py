@@ -85,7 +85,7 @@ def exchange(
 def outline_of_leaves(payload: Any) -> str:
     """The shapes and dtypes of the tensors in a nest, as a text; of slices only the dtype, because each may have others."""
     shown = [
-        f"slices of {leaf.dtype}"
+        f"slices of {leaf.values.dtype}"
         if isinstance(leaf, IndexedSlices)
         else f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]"
         for leaf in nest.flatten(payload)
