@@ -74,7 +74,7 @@ def ended_workers(folder: str | None) -> dict[int, Ended]:
         if ending == "json" and stem.isdecimal():
             with open(os.path.join(folder, name), encoding="utf-8") as file:
                 found.append(json.load(file))
-    found.sort(key=lambda said: said["at"])
+    found.sort(key=lambda said: said.get("at", 0.0))
     return {said["worker"]: Ended(said["code"], said["signal"]) for said in found}
 
 

@@ -79,9 +79,11 @@ class Processes:
     def agree(self, what: str, text: str) -> None:
         """Raise unless all workers say the same."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        said = [answer.decode() for answer in self._exchanged(what, call_site(), digest.encode())]
+        site = call_site()
+        said = [answer.decode() for answer in self._exchanged(what, site, digest.encode())]
         if len(set(said)) > 1:
-            rows = {index: f"{what} that begins with {one}" for index, one in enumerate(said)}
+            place = ", called from ".join(lines_of(site))  # the same on all workers
+            rows = {index: f"{what} at {place}, another one ({one})" for index, one in enumerate(said)}
             raise self._failed(not_met(self.count, table(rows)))
 
     def run(self, program: Callable[..., Any], what: str, values: Sequence[Any]) -> Any:
