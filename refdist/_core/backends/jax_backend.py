@@ -4,7 +4,7 @@ import contextlib
 import copy
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +38,15 @@ class JaxBackend:
     name = "jax"
     tensor_type: type = jax.Array
 
-    def __init__(self, cpus: int | None = None, **others: Any) -> None:
+    def __init__(
+        self, cpus: int | None = None, visible: Mapping[str, Sequence[int]] | None = None, **others: Any
+    ) -> None:
         if others:
             raise TypeError(
                 f"The jax backend was asked for {', '.join(others)}; expected cpus= alone. GPUs and TPUs are found by themselves."
             )
         self._cpus = _cpus_of_a_worker() if cpus is None else cpus
+        self._visible = visible  # by kind, the numbers of the devices that are not hidden
         _require_cpus(self._cpus)
         self._groups: set[tuple[Any, ...]] = set()  # the logical devices of replicas whose tensors were laid out
         self._home: Any = None  # where values without a device go; None lets JAX decide
@@ -54,6 +57,9 @@ class JaxBackend:
         found = list(jax.local_devices(backend="cpu")[: self._cpus])
         if jax.default_backend() != "cpu":
             found += jax.local_devices()
+        if self._visible:
+            visible = self._visible
+            found = [d for i, d in _numbered(found) if i in visible.get(_KINDS[d.platform], (i,))]
         return {Device(f"{_KINDS[d.platform]}:{i}"): d for i, d in _numbered(found)}
 
     @functools.cached_property

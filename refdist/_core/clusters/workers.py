@@ -67,7 +67,8 @@ def exchange(kind: str, payloads: Sequence[Any], peers: Peers | None) -> Sequenc
             f"{kind} needs all workers, and this one runs alone; expected them to run together. Run the program of all workers "
             f"with refdist.cluster.run_workers(program, count)."
         )
-    return pause(Meeting(kind, None, _joined, None, list(payloads), call_site(pausing=True)))
+    called_from = HERE.get().called_from
+    return pause(Meeting(kind, None, _joined, None, list(payloads), call_site(pausing=True), called_from))
 
 
 def require_own_worker(device: Device) -> None:

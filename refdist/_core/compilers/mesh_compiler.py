@@ -14,7 +14,7 @@ from refdist._core.base.where import HERE
 from refdist._core.compilers.jaxpr_steps import meets
 from refdist._core.compilers.meshes import AXIS, constrained, manual, mesh_of
 from refdist._core.compilers.replica_compiler import ReplicaCompiler, in_program
-from refdist._core.compilers.spanning import SpanningProgram
+from refdist._core.compilers.spanning import SpanningProgram, with_constants_as_inputs
 from refdist._core.devices.device import Device
 from refdist._core.seam.compiler import Compiled, Spec, WrittenProgram
 
@@ -59,10 +59,14 @@ class MeshCompiler(ReplicaCompiler):
         self._backend.require_exact(np.asarray(array))
 
     def compile(self, program: WrittenProgram) -> Compiled:
+        if self.peers is None:
+            return super().compile(program)
+        program, constants = with_constants_as_inputs(program)
         compiled = super().compile(program)
-        if self.peers is None or not (program.compared or any(map(meets, program.jaxpr.jaxpr.eqns))):
-            return compiled  # without a meeting, each process can run its part whenever it likes
-        return SpanningProgram(compiled, self.peers, self._wait)
+        given = [self._on_all(constant) for constant in constants]
+        # Without a meeting, each process can run its part whenever it likes.
+        together = bool(program.compared) or any(map(meets, program.jaxpr.jaxpr.eqns))
+        return SpanningProgram(compiled, given, self.peers if together else None, self._wait)
 
     def compiled(self, program: WrittenProgram) -> Compiled:
         if self.count == self._logical == 1:

@@ -42,6 +42,8 @@ class InputWorker:
     replicas: int  # of all workers
     # Takes the outline of this worker's next step, or None; says whether any worker has one, and whether all have the same.
     any_continues: Callable[[str | None], tuple[bool, bool]] = lambda outline: (outline is not None, True)
+    # What each worker says, given what is asked, and what this one says; one that runs alone hears itself.
+    of_each: Callable[[str, Any], Sequence[Any]] = lambda kind, own: [own]
 
 
 class Placer:
@@ -119,6 +121,8 @@ class StepSource(abc.ABC):
 
     stage: Stage
     ahead: int  # how many steps are read before they are wanted
+    worker: InputWorker = InputWorker(1, 0, 1)
+    shared: bool = True  # whether all workers read the same data, so that a position holds for any number of them
     _placer: Placer
 
     @property
@@ -161,7 +165,13 @@ class StepSource(abc.ABC):
 
 
 class GlobalBatches(StepSource):
-    """Takes the elements of a dataset as global batches, and splits each among the replicas."""
+    """Takes the elements of a dataset as global batches, and splits each among the replicas.
+
+    Args:
+        even: whether a batch that cannot be split evenly is an error.
+        cut_equally: whether the pieces of a partial batch that all workers read are of one size, if possible, as TensorFlow
+            has them: 3 and 3 of a last batch of 6 out of 8.
+    """
 
     def __init__(
         self,
@@ -171,34 +181,37 @@ class GlobalBatches(StepSource):
         worker: InputWorker,
         even: bool = False,
         agree: Callable[[int], int] = lambda seed: seed,
+        cut_equally: bool = False,
     ) -> None:
         policy = options.experimental_distribute.auto_shard_policy
         self.stage = autosharded(stage, policy, worker.pipelines, worker.index, agree)
-        self._placer, self._worker, self._even = placer, worker, even
+        self._placer, self.worker, self._even = placer, worker, even
         self._batch_size, self.ahead = global_batch_size(stage), worker.replicas
         # Where every worker reads all batches and takes its part of each, they all have the same number of steps.
         self._divided = isinstance(self.stage, DividedBatches)
+        self._cut_equally = even or (cut_equally and self._divided)
+        self.shared = self._divided or worker.pipelines == 1
 
     @property
     def element_spec(self) -> Any:
         spec = self.stage.spec()
-        if self._worker.replicas == 1:
+        if self.worker.replicas == 1:
             return spec
         for leaf in nest.flatten(spec):
             _require_batch(len(leaf.shape))
         return self._placer.spec(batched(unbatched(spec), None))
 
     def stages(self) -> list[str]:
-        worker = self._worker
+        worker = self.worker
         size = math.ceil(self._batch_size / worker.replicas) if self._batch_size else "?"
         shard = [f"shard({worker.pipelines}, {worker.index})"] if worker.pipelines > 1 else []
         return [f"rebatch({size})", *shard, f"prefetch({worker.replicas})"]
 
     def any_worker_continues(self, step: Any) -> bool:
-        return step is not None if self._divided or self._even else self._ask_all(self._worker, step)
+        return step is not None if self._divided or self._even else self._ask_all(self.worker, step)
 
     def steps(self, elements: Pass) -> Iterator[Step]:
-        progress, replicas = elements.progress, self._worker.replicas
+        progress, replicas = elements.progress, self.worker.replicas
         local, seen = len(self._placer.plan.devices), elements.consumed + elements.skip
         for batch in elements:
             size = _size(batch) if replicas > 1 else elements.consumed - seen
@@ -213,10 +226,10 @@ class GlobalBatches(StepSource):
                 )
             if self._batch_size is None and elements.first_batch_size is None:
                 elements.first_batch_size = size
-            full_size = size if self._even else self._batch_size or elements.first_batch_size or size
+            full_size = size if self._cut_equally else self._batch_size or elements.first_batch_size or size
             uneven = False
             if self._divided:
-                first_replica = self._worker.index * local
+                first_replica = self.worker.index * local
                 (everything,) = cut_batch(size, full_size, replicas, replicas)
                 cuts = [everything[first_replica : first_replica + local]]
                 uneven = self._placer.plan.peers is not None and len({end - start for start, end in everything}) > 1
@@ -229,7 +242,7 @@ class GlobalBatches(StepSource):
                 if uneven:
                     mark_uneven(nest.flatten(element))
                 yield element, samples
-            if self._worker.pipelines > 1:
+            if self.worker.pipelines > 1:
                 progress.before = elements.mark()
 
 
@@ -238,7 +251,8 @@ class PerReplicaBatches(StepSource):
 
     def __init__(self, dataset_fn: Callable[[InputContext], Any], placer: Placer, worker: InputWorker) -> None:
         given = InputContext(worker.pipelines, worker.index, worker.replicas)
-        self.stage, self._placer, self._worker = _made(dataset_fn, given, placer), placer, worker
+        self.stage, self._placer, self.worker = _made(dataset_fn, given, placer), placer, worker
+        self.shared = worker.pipelines == 1
         self.ahead = len(placer.plan.devices)
 
     @property
@@ -254,7 +268,7 @@ class PerReplicaBatches(StepSource):
         return [f"prefetch({len(self._placer.plan.devices)})"]
 
     def any_worker_continues(self, step: Any) -> bool:
-        return self._ask_all(self._worker, step)
+        return self._ask_all(self.worker, step)
 
     def steps(self, elements: Pass) -> Iterator[Step]:
         local, before = len(self._placer.plan.devices), elements.consumed + elements.skip

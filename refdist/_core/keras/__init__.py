@@ -1,7 +1,8 @@
 """Keras 3 on its JAX backend, with hooks that make its models train on the replicas of a strategy.
 
 The hooks: a `tf.Variable` holds each variable of Keras, a model remembers the strategy that was current when it was made, a
-step of its trainer is one `strategy.run`, and an optimizer first sums its gradients over the replicas.
+step of its trainer is one `strategy.run`, and an optimizer first sums its gradients over the replicas. Of several workers,
+each reads its part of the data (`keras_workers`).
 """
 
 import functools
@@ -12,6 +13,7 @@ from typing import Any
 
 _HOOKS = (
     "keras_state",
+    "keras_errors",
     "keras_variables",
     "keras_losses",
     "keras_slices",
@@ -21,8 +23,11 @@ _HOOKS = (
     "keras_recurrence",
     "keras_names",
     "keras_tensorboard",
+    "keras_workers",
+    "keras_callbacks",
     "tracked",
     "trainer",
+    "keras_past",
 )
 
 os.environ.setdefault("KERAS_BACKEND", "jax")  # Keras reads it when it is imported

@@ -9,6 +9,8 @@ from typing import Any
 from refdist._core.keras.keras_steps import STEP
 from refdist._core.replicas import context
 
+_core: Any = importlib.import_module("keras.src.backend.jax.core")
+_compiled: Any = importlib.import_module("keras.src.trainers.compile_utils")
 _losses: Any = importlib.import_module("keras.src.losses.loss")
 
 
@@ -18,6 +20,7 @@ def install() -> None:
     _losses.unscale_loss_for_distribution = _unscaled
     _losses.reduce_values = _reducing(_losses.reduce_values)
     _losses.reduce_weighted_values = _warning(_losses.reduce_weighted_values)
+    _compiled.CompileLoss.__call__ = _of_rows(_compiled.CompileLoss.__call__)
 
 
 def scaled(loss: Any) -> Any:
@@ -27,6 +30,18 @@ def scaled(loss: Any) -> Any:
 
 def _unscaled(loss: Any) -> Any:
     return loss if STEP.get() is not None else loss * _replicas()
+
+
+def _of_rows(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the loss of a replica without rows be 0."""
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        loss, step = original(self, *args, **kwargs), STEP.get()
+        # Not a multiple of it: what is computed from a row of zeros may be no number.
+        return _core.jnp.zeros_like(loss) if step is not None and step.empty else loss
+
+    return call
 
 
 def _replicas() -> int:

@@ -13,9 +13,10 @@ import numpy as np
 
 from refdist._core.base import nest
 from refdist._core.base.enums import VariableAggregation
-from refdist._core.keras.keras_batches import cut, joined
+from refdist._core.keras.keras_batches import OwnPieces, cut, joined, placed
 from refdist._core.keras.keras_optimizers import without_clipping
 from refdist._core.keras.keras_variables import held, tensor
+from refdist._core.keras.keras_workers import totals
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, select
 from refdist._core.staging.function import function
@@ -23,6 +24,7 @@ from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.variables.distributed_variable import MirroredVariable
 from refdist._core.variables.variable import Variable
 
+_base: Any = importlib.import_module("keras.src.trainers.trainer")
 _core: Any = importlib.import_module("keras.src.backend.jax.core")
 
 
@@ -32,13 +34,14 @@ class Step:
 
     share: float  # how much of the global batch the replica has
     gradients: list[Any] | None = None  # where the optimizer leaves them, if it is to be applied after the step
+    empty: bool = False  # whether it has no rows, so that only what layers add to the loss counts
 
 
 STEP: contextvars.ContextVar[Step | None] = contextvars.ContextVar("step", default=None)
 
 
 @contextlib.contextmanager
-def entered(step: Step | None) -> Generator[None]:
+def taking(step: Step | None) -> Generator[None]:
     """Set the current step for a block; None means no step."""
     token = STEP.set(step)
     try:
@@ -50,27 +53,34 @@ def entered(step: Step | None) -> Generator[None]:
 class Steps:
     """Takes steps of one kind with a model, each as one run on the replicas of its strategy.
 
-    If all replicas have the same number of rows, the step is one program over all of them. Otherwise each replica has its own
-    program, and the optimizer another one; but a training step that the user has written, which may need the new weights at
-    once, is taken in Python.
+    If all replicas have the same number of rows, the step is one program over all of them. Otherwise, and on several workers,
+    each replica has its own program, and the optimizer another one; but a training step that the user has written, which may
+    need the new weights at once, is taken in Python.
     """
 
     def __init__(self, model: Any, kind: str, *, custom: bool) -> None:
         self._model, self._kind = model, kind
         self._compiles = model.jit_compile and not model.run_eagerly
-        self._of_data = takes_data_alone(model, kind)
-        self._even: Callable[..., Any] = function(self._run_step, trace_once=True) if self._compiles else self._run_step
+        # What a loss of the user's adds to those of Keras is not divided by the number of replicas on TensorFlow, nor here.
+        own_loss = kind != "predict" and type(model).compute_loss is not _base.Trainer.compute_loss
+        self._of_data = takes_data_alone(model, kind) or (own_loss and not custom)
+        self._workers = model.distribute_strategy.extended.plan.workers
         apart = self._compiles and not self._of_data and not (custom and kind == "train")
         self._uneven = functools.partial(
             self._run_step, replica_step=self._compiled_step if apart else self._replica_step
         )
+        self._even: Callable[..., Any] = self._uneven
+        if self._workers == 1:
+            self._even = function(self._run_step, trace_once=True) if self._compiles else self._run_step
         self._programs: dict[Any, Any] = {}  # by share; that of the optimizer by name
 
     def __call__(self, state: Any, iterator: Iterator[Any]) -> tuple[Any, Any]:
         """Take as many steps as one execution has; the state is returned unchanged, because the variables hold it."""
         strategy, outputs = self._model.distribute_strategy, list[Any]()
-        for _, data in zip(range(self._model.steps_per_execution), iterator, strict=False):
-            pieces, shares = cut(strategy, data)
+        in_pieces = isinstance(iterator, OwnPieces)
+        batches = iterator.steps if in_pieces else iterator
+        for _, data in zip(range(self._model.steps_per_execution), batches, strict=False):
+            pieces, shares = (placed if in_pieces else cut)(strategy, data)
             output = (self._uneven if isinstance(shares, DistributedValues) else self._even)(pieces, shares)
             outputs.append(joined(strategy, output, shares) if self._kind == "predict" else output)
         if not outputs:
@@ -84,7 +94,8 @@ class Steps:
         outputs = strategy.run(replica_step or self._replica_step, args=(pieces, shares))
         if self._kind == "predict":
             return outputs
-        logs = self._model._get_metrics_result_or_logs(outputs)
+        with totals(self._model) if self._workers > 1 else contextlib.nullcontext():
+            logs = self._model._get_metrics_result_or_logs(outputs)
         return strategy.reduce("MEAN", logs, axis=None) if logs is outputs else logs
 
     def _replica_step(self, data: Any, share: float) -> Any:
@@ -96,14 +107,14 @@ class Steps:
             return getattr(self._model, f"{self._kind}_step")(batch[0] if alone else batch)
         groups = self._variables()
         old = _values(groups)
-        outputs, new = self._keras_step(Step(share), old, nest.map_structure(_tensor, data))
+        outputs, new = self._keras_step(self._step(share), old, nest.map_structure(_tensor, data))
         write(groups, old, new, share)
         return outputs
 
     def _compiled_step(self, data: Any, share: float) -> Any:
         def step(old: Any, data: Any) -> Any:
             gradients: list[Any] = []
-            outputs, new = self._keras_step(Step(share, gradients), old, data)
+            outputs, new = self._keras_step(self._step(share, gradients), old, data)
             pairs = [zip(*pair, strict=True) for pair in zip(new, old, strict=True)]
             return outputs, [[None if value is was else value for value, was in pair] for pair in pairs], gradients
 
@@ -116,11 +127,17 @@ class Steps:
         if gradients:
             replica = context.get_replica_context()
             assert replica is not None
-            replica.merge_call(self._apply, args=(_weighted(gradients[0], share),))
+            replica.merge_call(self._apply, args=(_weighted(gradients[0], self._step(share).share),))
         return outputs
 
+    def _step(self, share: float, gradients: list[Any] | None = None) -> Step:
+        """A step of a replica with this share; on several workers, one without rows still adds its part of what layers add."""
+        if share == 0 and self._workers > 1:
+            return Step(1 / self._model.distribute_strategy.num_replicas_in_sync, gradients, empty=True)
+        return Step(share, gradients)
+
     def _keras_step(self, step: Step, old: Any, data: Any) -> Any:
-        with entered(step):
+        with taking(step):
             outputs, new = getattr(self._model, f"{self._kind}_step")(old, data)
         return outputs, (old[0], new) if self._kind == "predict" else new
 

@@ -6,10 +6,15 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from refdist._core.base.call_sites import call_site
+from refdist._core.base.where import HERE, entered
+from refdist._core.keras import keras_data_steps
 from refdist._core.keras.keras_batches import adapt
+from refdist._core.keras.keras_errors import raise_cause
 from refdist._core.keras.keras_losses import scaled
 from refdist._core.keras.keras_optimizers import clipped, without_clipping
-from refdist._core.keras.keras_steps import STEP, Steps, entered, summed, takes_data_alone
+from refdist._core.keras.keras_steps import STEP, Steps, summed, takes_data_alone, taking
+from refdist._core.keras.keras_workers import require_same_model
 from refdist._core.replicas import context
 from refdist._core.strategies.strategy import StrategyBase
 
@@ -17,6 +22,8 @@ _trainer: Any = importlib.import_module("keras.src.backend.jax.trainer")
 _base: Any = importlib.import_module("keras.src.trainers.trainer")
 _model: Any = importlib.import_module("keras.src.models.model")
 _optimizers: Any = importlib.import_module("keras.src.optimizers")
+
+_NOTHING: Any = object()
 
 
 def install() -> None:
@@ -29,6 +36,19 @@ def install() -> None:
         kind.stateless_apply = _summing(kind.stateless_apply)
 
 
+def _of_state_or_data(name: str) -> Callable[..., Any]:
+    """Wrap the step of this name: given a batch alone, it is the step that Keras has on TensorFlow."""
+    original, of_data = getattr(_trainer.JAXTrainer, name), getattr(keras_data_steps, name)
+
+    @functools.wraps(original)
+    def step(
+        self: Any, state: Any, data: Any = _NOTHING
+    ) -> Any:  # with two parameters, by which steps for JAX are known
+        return of_data(self, state) if data is _NOTHING else original(self, state, data)
+
+    return step
+
+
 def _in_scope(name: str) -> Callable[..., Any]:
     """Wrap the method of this name: it runs in the scope of the model's strategy, with datasets that Keras can read."""
     original = getattr(_trainer.JAXTrainer, name)
@@ -37,8 +57,9 @@ def _in_scope(name: str) -> Callable[..., Any]:
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = signature.bind(self, *args, **kwargs)
-        adapt(given.arguments)
-        with self.distribute_strategy.scope():
+        adapt(given.arguments, in_order=name == "predict")
+        called_from = HERE.get().called_from or call_site()  # Keras calls these methods, too
+        with entered(called_from=called_from), self.distribute_strategy.scope():
             return original(*given.args, **given.kwargs)
 
     return method
@@ -56,6 +77,9 @@ class Trainer(_trainer.JAXTrainer):
         """The strategy on whose replicas the model trains; the default one for a model made before the hooks were in place."""
         return self.__dict__.get("_distribute_strategy") or context.default_strategy()
 
+    train_step = _of_state_or_data("train_step")
+    test_step = _of_state_or_data("test_step")
+    predict_step = _of_state_or_data("predict_step")
     fit = _in_scope("fit")
     evaluate = _in_scope("evaluate")
     predict = _in_scope("predict")
@@ -65,26 +89,23 @@ class Trainer(_trainer.JAXTrainer):
 
     def make_train_function(self, force: bool = False) -> None:
         """Make the function that takes training steps."""
+        require_same_model(self, "training")
         if self.train_function is None or force:
             self.train_function = self._steps("train")
 
     def make_test_function(self, force: bool = False) -> None:
         """Make the function that takes evaluation steps."""
+        require_same_model(self, "evaluating")
         if self.test_function is None or force:
             self.test_function = self._steps("test")
 
     def make_predict_function(self, force: bool = False) -> None:
         """Make the function that takes prediction steps."""
+        require_same_model(self, "predicting with")
         if self.predict_function is None or force:
             self.predict_function = self._steps("predict")
 
     def _steps(self, kind: str) -> Steps:
-        workers = self.distribute_strategy.extended.plan.workers
-        if workers > 1:
-            raise NotImplementedError(
-                f"A model of a strategy with {workers} workers was to take a step; expected a strategy of one machine, because "
-                f"Keras reads its data once. Write the loop yourself, with strategy.experimental_distribute_dataset()."
-            )
         name = f"{kind}_step"
         return Steps(self, kind, custom=getattr(type(self), name) is not getattr(Trainer, name))
 
@@ -95,10 +116,13 @@ class Trainer(_trainer.JAXTrainer):
         return (loss if step is None else loss * step.share), others
 
     def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
-        if not takes_data_alone(
-            self, "train"
-        ):  # else it makes variables in its first step, as a loop of the user's does
+        if takes_data_alone(self, "train"):
+            return  # it makes variables in its first step, as a loop of the user's does
+        try:
             super()._symbolic_build(iterator=iterator, data_batch=data_batch)
+        except Exception as error:
+            raise_cause(error, self)
+            raise
 
     def _aggregate_additional_loss(self, loss: Any) -> Any:
         return scaled(super()._aggregate_additional_loss(loss))
@@ -121,7 +145,7 @@ def _summing(original: Callable[..., Any]) -> Callable[..., Any]:
             step.gradients.append(gradients)
             return trainable_variables, optimizer_variables
         totals = summed(gradients, step.share)
-        with entered(None), without_clipping(self):  # an inner optimizer gets gradients that are already summed
+        with taking(None), without_clipping(self):  # an inner optimizer gets gradients that are already summed
             return original(self, optimizer_variables, totals, trainable_variables)
 
     return stateless_apply

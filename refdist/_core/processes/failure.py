@@ -38,6 +38,16 @@ def not_met(count: int, table: str) -> Failure:
     )
 
 
+def other_programs(rows: str, place: str) -> Failure:
+    """Workers have made different programs of one function."""
+    return Failure(
+        "MeetingError",
+        f"The workers have compiled different programs at {place}:\n{rows}\n"
+        f"Expected one program, because all workers run it together. A number of Python that differs between workers, such as the "
+        f"worker's own, has become part of it, or the function does something else there: pass such numbers as tensors.",
+    )
+
+
 def diverged(rows: str) -> Failure:
     """Workers have done different things, and nobody had to wait for it."""
     return Failure(

@@ -4,7 +4,6 @@ Small things go through the coordination service, with the check that all worker
 collective of JAX, after that check.
 """
 
-import hashlib
 import json
 import os
 import struct
@@ -21,7 +20,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from refdist._core.base.call_sites import Site, call_site
 from refdist._core.processes.board import lines_of, table
-from refdist._core.processes.failure import Failure, not_met
+from refdist._core.processes.failure import Failure, not_met, other_programs
 from refdist._core.processes.jax_service import Connection
 from refdist._core.processes.watch import Watch
 from refdist._core.processes.wire import packed, unpacked
@@ -78,13 +77,10 @@ class Processes:
 
     def agree(self, what: str, text: str) -> None:
         """Raise unless all workers say the same."""
-        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         site = call_site()
-        said = [answer.decode() for answer in self._exchanged(what, site, digest.encode())]
+        said = [answer.decode() for answer in self._exchanged(what, site, text.encode())]
         if len(set(said)) > 1:
-            place = ", called from ".join(lines_of(site))  # the same on all workers
-            rows = {index: f"{what} at {place}, another one ({one})" for index, one in enumerate(said)}
-            raise self._failed(not_met(self.count, table(rows)))
+            raise self._failed(other_programs(table(dict(enumerate(said))), ", called from ".join(lines_of(site))))
 
     def run(self, program: Callable[..., Any], what: str, values: Sequence[Any]) -> Any:
         """Run a program that is spread over all workers."""

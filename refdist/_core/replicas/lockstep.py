@@ -26,6 +26,7 @@ class Meeting(NamedTuple):
     host: Any
     payload: Any
     site: Site
+    called_from: Site = ()  # what led there, which need not agree
 
 
 class Errand(NamedTuple):
@@ -259,7 +260,9 @@ def require_same(waiting: dict[int, Meeting], count: int, name: Callable[[int], 
 
 
 def _place(meeting: Meeting | None) -> str:
-    return "returned" if meeting is None else f"waiting in {meeting.kind}{_detail(meeting)} at {where(meeting.site)}"
+    if meeting is None:
+        return "returned"
+    return f"waiting in {meeting.kind}{_detail(meeting)} at {where(meeting.site + meeting.called_from)}"
 
 
 def _detail(meeting: Meeting) -> str:

@@ -152,7 +152,8 @@ class Function(SteadyCalls):
                 self._note(self._signature((context.get_strategy(), True, shape), leaves))
             return self._inlined(args, kwargs)
         if here.tapes is not None:  # which record operations one by one
-            return self.python_function(*args, **kwargs)
+            with self._source.recorded(self.python_function, (args, kwargs)):
+                return self.python_function(*args, **kwargs)
         if frame is None or frame.replica is None or frame.strategy.extended.plan.name == "default":
             return self._run(None, self.python_function, args, kwargs)
         if frame.strategy.extended.num_replicas == 1:
@@ -285,7 +286,7 @@ class Function(SteadyCalls):
         except ForeignTrace:
             if on is not None:
                 context.require_no_trace("run()")
-            return fn(*args, **kwargs)  # this is part of a program that is being written elsewhere
+            return self._source.converted(fn)(*args, **kwargs)  # as part of a program that is being written elsewhere
         try:
             return self._run_in_python(on, fn, args, kwargs) if program is None else program.run(leaves)
         except NeedsPython:  # for the elements that come next
@@ -358,8 +359,8 @@ class Function(SteadyCalls):
         self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any, *, staged: bool = True
     ) -> Any:
         """Run the body in Python; what it runs in replicas is staged where it can be."""
-        with entered(function=self if staged else None):
-            body = self.python_function if fn is self else fn
+        body = self.python_function if fn is self else fn
+        with entered(function=self if staged else None), self._source.recorded(body, (args, kwargs)):
             try:
                 if on is None:
                     return returned_from_python(body(*args, **kwargs))

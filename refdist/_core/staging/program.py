@@ -39,6 +39,7 @@ class Interface:
     takes: tuple[tuple[int, bool], ...]  # the places of arguments, and whether each replica has its own
     reads: tuple[Storage, ...]  # the values of variables
     draws: bool  # whether it takes random numbers, after all other inputs
+    shares: tuple[int, ...]  # how many operations draw in each passage of the code of replicas
     result: Any  # the result of the function, with an Output in the place of each tensor
     first_written: int  # the place of the first output that is not part of the result
     writes: tuple[Storage, ...]  # the values of variables, for which outputs follow from there on
@@ -57,7 +58,7 @@ class Program:
         self.compiler, self.written, self.interface = compiler, written, interface
         self._charge = compiler.charge(written)
         self._takes, self._reads, self._draws = interface.takes, interface.reads, interface.draws
-        self._entropy = ProgramEntropy()
+        self._entropy = ProgramEntropy(interface.shares)
         self._writes, self._required, self._compared = interface.writes, interface.required, interface.compared
         self._first_required = interface.first_written + len(interface.writes)
         self._written = slice(interface.first_written, self._first_required)

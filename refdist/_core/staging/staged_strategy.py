@@ -69,11 +69,15 @@ class StagedExtended(StrategyExtended):
             return leaf if draft.one_for_all(leaf) else self._seen_outside(leaf)
 
         local = nest.map_structure(localised, (tuple(args), dict(kwargs or {})))
-        with entered(creations={}, tapes=None if self._count > 1 else HERE.get().tapes):
-            if not once:
-                return ReplicaPrograms(self, strategy, fn, local, self._count).merged()
-            number = 0 if self._count == 1 else draft.compiler.replica_number()
-            return closed_slices(nest.map_structure(outside, self._body(strategy, fn, local, number)))
+        tapes = draft.body_tapes() if self._count > 1 else HERE.get().tapes
+        with entered(creations={}, tapes=tapes), draft.numbering(own=hasattr(fn, "run_in_replicas")):
+            if once:
+                number = 0 if self._count == 1 else draft.compiler.replica_number()
+                result = closed_slices(nest.map_structure(outside, self._body(strategy, fn, local, number)))
+            else:
+                result = ReplicaPrograms(self, strategy, fn, local, self._count).merged()
+        draft.hide(result)
+        return result
 
     def body(self, strategy: "StrategyBase", fn: Callable[..., Any], given: Any, number: int) -> Any:
         """Call the function of one replica."""

@@ -11,6 +11,7 @@ from refdist._core.replicas.values import DistributedValues, PerReplica
 from refdist._core.seam.backend import Backend
 from refdist._core.seam.compiler import WrittenProgram
 from refdist._core.seam.draft import NeedsPython
+from refdist._core.seam.tapes import BodyTape
 from refdist._core.staging.advice import explain
 from refdist._core.staging.argument_kinds import ArgumentKinds
 from refdist._core.staging.elements import Elements
@@ -76,6 +77,7 @@ class ProgramWriter:
         wide: bool,
         converting: bool = False,
         open_sizes: bool = True,
+        tape: BodyTape | None = None,
     ) -> None:
         extended = strategy.extended
         self._call, self._wide = call, wide
@@ -93,6 +95,7 @@ class ProgramWriter:
             once=once,
             wide=wide,
             converting=converting,
+            tape=tape,
         )
         self._variables = _usable_variables(extended.backend)
         self._keys: list[Key] = [id(variable.copies[0]) for variable in self._variables]
@@ -198,6 +201,7 @@ class ProgramWriter:
             takes=tuple(takes[i] for i in written.used if i < len(takes)),
             reads=tuple(variables[i - len(takes)].storage for i in written.used if len(takes) <= i < entropy),
             draws=entropy in written.used,
+            shares=tuple(passage.size for passage in self._draft.shares),
             result=record.result,
             first_written=first_changed,
             writes=tuple(variable.storage for variable in record.changed),

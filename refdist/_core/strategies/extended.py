@@ -127,10 +127,13 @@ class EagerExtended(StrategyExtended):
             pairs = [(self._reducible(op, value), to) for value, to in value_destination_pairs]
             if not all(isinstance(value, DistributedValues) for value, _ in pairs):
                 return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
-            everybodys = [
-                (PerReplica(self.from_all_workers(f"reduce({op.name})", value.values)), to) for value, to in pairs
-            ]
-            return self.plan.collectives.batch_reduce(op, everybodys, options)
+            if self.plan.workers > 1 and pairs:
+                # One exchange for all values: what takes time is that the workers wait for each other.
+                mine = list(zip(*[value.values for value, _ in pairs], strict=True))
+                what = f"reduce({op.name})" if len(pairs) == 1 else f"reduce({op.name}) of {len(pairs)} values"
+                columns = zip(*self.from_all_workers(what, mine), strict=True)
+                pairs = [(PerReplica(column), to) for column, (_, to) in zip(columns, pairs, strict=True)]
+            return self.plan.collectives.batch_reduce(op, pairs, options)
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""

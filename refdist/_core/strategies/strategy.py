@@ -12,7 +12,6 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.options import InputContext, InputOptions, RunOptions, ValueContext
 from refdist._core.base.where import HERE, Frame, Where, where_of
-from refdist._core.clusters.workers import workers_run_together
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import DistributedDataset, stage_of
 from refdist._core.input.replica_batches import GlobalBatches, InputWorker, OwnPipelines, PerReplicaBatches, Placer
@@ -98,9 +97,7 @@ class StrategyBase:
 
     def experimental_distribute_dataset(self, dataset: Any, options: InputOptions | None = None) -> DistributedDataset:
         """Cut each global batch of a dataset into one piece for each replica."""
-        stage, own = stage_of(dataset)
-        placer = Placer(self._extended.plan, options)
-        return DistributedDataset(GlobalBatches(stage, own, placer, self._input_worker(), agree=self._agreed_seed))
+        return DistributedDataset(global_batches(self, dataset, options))
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
@@ -131,16 +128,13 @@ class StrategyBase:
 
     def _input_worker(self) -> InputWorker:
         plan = self._extended.plan
-        return InputWorker(plan.workers, plan.worker, plan.replicas, self._any_worker_continues)
+        return InputWorker(
+            plan.workers, plan.worker, plan.replicas, self._any_worker_continues, self._extended.of_each_worker
+        )
 
     def _any_worker_continues(self, outline: str | None) -> tuple[bool, bool]:
-        """Say whether any worker has another step, and whether all have one of the same shape, given that of this worker.
-
-        A worker that runs alone has nobody to ask.
-        """
-        if self._extended.plan.in_lockstep and not workers_run_together():
-            return outline is not None, True
-        outlines = set(self._extended.from_all_workers("the next step of a distributed dataset", [outline]))
+        """Say whether any worker has another step, and whether all have one of the same shape, given that of this worker."""
+        outlines = set(self._extended.of_each_worker("the next step of a distributed dataset", outline))
         return outlines != {None}, len(outlines) == 1
 
     @context.contained
@@ -288,6 +282,15 @@ def experimental_set_strategy(strategy: StrategyBase | None) -> None:
     creators = () if strategy is None else (strategy.extended.create_variable,)
     frame = None if strategy is None else Frame(strategy, None, creators, set_by_hand=True)
     HERE.set(here._replace(frame=frame))
+
+
+def global_batches(
+    strategy: StrategyBase, dataset: Any, options: InputOptions | None = None, *, cut_equally: bool = False
+) -> GlobalBatches:
+    """The steps that a strategy makes of the batches of a dataset."""
+    stage, own = stage_of(dataset)
+    placer, worker = Placer(strategy.extended.plan, options), strategy._input_worker()
+    return GlobalBatches(stage, own, placer, worker, agree=strategy._agreed_seed, cut_equally=cut_equally)
 
 
 def _part(value: Any, index: int) -> Any:

@@ -12,6 +12,7 @@ from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.options import CommunicationOptions, require_communication
 from refdist._core.base.where import HERE, entered
+from refdist._core.clusters.workers import workers_run_together
 from refdist._core.devices.device import Device
 from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
@@ -123,6 +124,11 @@ class StrategyExtended(abc.ABC):
     @abc.abstractmethod
     def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
         """What the replicas of all workers bring, given what those of this worker bring."""
+
+    def of_each_worker(self, kind: str, payload: Any) -> Sequence[Any]:
+        """What each worker says, in their order; one that runs alone has nobody to ask, and hears itself only."""
+        alone = self.plan.in_lockstep and not workers_run_together()
+        return [payload] if alone else self.from_all_workers(kind, [payload])
 
     @abc.abstractmethod
     def aggregate(

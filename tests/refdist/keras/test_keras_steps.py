@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import refdist as tf
-from refdist._core.keras.keras_steps import STEP, Step, Steps, entered, summed, write
+from refdist._core.keras.keras_steps import STEP, Step, Steps, summed, taking, write
 from tests.refdist import staged_programs
 from tests.refdist.keras.models import INPUTS, TARGETS, compiled, made
 
@@ -163,11 +163,11 @@ def test_sums_over_replicas_leave_out_those_without_a_share(strategy):
 def test_a_step_is_current_inside_of_its_block_only():
     outer, inner = Step(0.5), Step(0.25)
     seen = []
-    with entered(outer):
-        with pytest.raises(KeyError), entered(inner):
+    with taking(outer):
+        with pytest.raises(KeyError), taking(inner):
             seen.append(STEP.get())
             raise KeyError
-        with entered(None):
+        with taking(None):
             seen.append(STEP.get())
         seen.append(STEP.get())
 

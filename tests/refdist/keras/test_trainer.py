@@ -181,13 +181,3 @@ def test_a_model_cannot_train_inside_a_replica_or_another_scope(strategy):
         strategy.run(lambda: model.predict(INPUTS, verbose=0))
     with other.scope(), pytest.raises(RuntimeError, match="one strategy at a time"):
         model.predict(INPUTS, verbose=0)
-
-
-def test_several_workers_are_refused():
-    def worker(index):
-        model = made(tf.distribute.MultiWorkerMirroredStrategy())
-        with pytest.raises(NotImplementedError, match="2 workers"):
-            model.predict(INPUTS, verbose=0)
-
-    with tf.using("simulator", gpus=1):
-        tf.cluster.run_workers(worker, count=2)

@@ -79,7 +79,7 @@ def test_a_worker_that_is_silent_is_lost(clock):
 
     for waiting in (one, third):
         with pytest.raises(
-            WorkerLost, match="Worker 1 of 3 has given no sign of life for 1[0-9] s, while others wait"
+            WorkerLost, match=r"Worker 1 of 3 has given no sign of life for 1[0-9] s, while others wait"
         ) as raised:
             waiting.require_no_failure()
         assert "workers 0, 2: waiting in all_reduce(SUM) at train.py:12, in step" in str(raised.value)
@@ -126,7 +126,7 @@ def test_workers_that_wait_for_different_things_do_not_meet(clock):
     look(clock, 1.0, one, other)
 
     for worker in (one, other):
-        with pytest.raises(MeetingError, match="waiting in all_reduce.*\n.*waiting in a compiled program"):
+        with pytest.raises(MeetingError, match=r"waiting in all_reduce.*\n.*waiting in a compiled program"):
             worker.require_no_failure()
 
 

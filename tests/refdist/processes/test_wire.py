@@ -33,7 +33,11 @@ NESTS = st.recursive(
 )
 
 
-def through(payloads, tensor_type=type("NoTensor", (), {}), to_tensor=None):
+class NoTensor:
+    pass
+
+
+def through(payloads, tensor_type=NoTensor, to_tensor=None):
     outline, data = packed(payloads, tensor_type)
     return unpacked(data, payloads[0], to_tensor), outline
 
