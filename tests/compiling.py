@@ -4,7 +4,7 @@ import importlib.metadata
 import os
 
 # Tests compile thousands of programs and run each of them once or twice, so that code which is written quickly is better than
-# quick code. This takes two thirds off the time of XLA.
+# quick code. XLA needs 14 ms instead of 53 for a small program on one device, and 23 instead of 40 for one over a mesh.
 _QUICK = (
     "--xla_backend_optimization_level=0",
     "--xla_cpu_parallel_codegen_split_count=1",

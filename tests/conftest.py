@@ -1,7 +1,6 @@
 """What every test can rely on: a fresh choice of backend, and eight host devices in JAX."""
 
 import os
-import tempfile
 
 # JAX fixes the number of its host devices when it starts.
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"
@@ -29,8 +28,8 @@ hypothesis.settings.load_profile("refdist")
 
 
 @pytest.fixture(autouse=True, scope="session")
-def programs_compiled_once():
-    """Let JAX keep what it compiles as long as this process lives: most programs of tests are equal to earlier ones.
+def programs_compiled_once(tmp_path_factory):
+    """Let JAX keep what it compiles for the rest of this session: most programs of tests are equal to earlier ones.
 
     No other process may use the folder, because JAX can read an entry that another one is still writing. So it is not in the
     environment, which children have too; and these compile as programs of users do.
@@ -38,14 +37,12 @@ def programs_compiled_once():
     import jax
     from jax.experimental.compilation_cache import compilation_cache
 
-    with tempfile.TemporaryDirectory(prefix="refdist-programs-") as folder:
-        jax.config.update("jax_compilation_cache_dir", folder)
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-        compilation_cache.reset_cache()  # whatever was compiled while tests were collected
-        jax.numpy.zeros(1).block_until_ready()  # XLA has read its flags
-        os.environ["XLA_FLAGS"] = ordinary_flags()
-        yield
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("programs")))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    compilation_cache.reset_cache()  # whatever was compiled while tests were collected
+    jax.numpy.zeros(1).block_until_ready()  # so that XLA has read its flags
+    os.environ["XLA_FLAGS"] = ordinary_flags()
 
 
 @pytest.fixture(autouse=True)

@@ -4,12 +4,15 @@ import contextlib
 import contextvars
 import json
 import os
+import zlib
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from refdist._core.backends.choosing import current
+from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
 from refdist._core.base.common_values import CommonValues
+from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
 from refdist._core.replicas.lockstep import Meeting, pause, play
@@ -54,21 +57,38 @@ def workers_run_together() -> bool:
     return HERE.get().with_workers
 
 
-def exchange(kind: str, payloads: Sequence[Any], peers: Peers | None) -> Sequence[Any]:
+def exchange(kind: str, payloads: Sequence[Any], peers: Peers | None, details: str | None = None) -> Sequence[Any]:
     """Send the payloads of this worker's replicas to all workers, and return those of all replicas, in order.
 
     Args:
         peers: the workers where they are processes of their own; None where they run together in this one.
+        details: what else must be the same on all of them, such as shapes.
     """
     if peers is not None:
-        return peers.exchange(kind, payloads)
+        return peers.exchange(kind if details is None else f"{kind} of {details}", payloads)
     if not workers_run_together():
         raise RuntimeError(
             f"{kind} needs all workers, and this one runs alone; expected them to run together. Run the program of all workers "
             f"with refdist.cluster.run_workers(program, count)."
         )
     called_from = HERE.get().called_from
-    return pause(Meeting(kind, None, _joined, None, list(payloads), call_site(pausing=True), called_from))
+    return pause(Meeting(kind, details, _joined, None, list(payloads), call_site(pausing=True), called_from))
+
+
+def outline_of_leaves(payload: Any) -> str:
+    """The shapes and dtypes of the tensors in a nest, as a text; of slices only the dtype, because each may have others."""
+    shown = [
+        f"slices of {leaf.dtype}"
+        if isinstance(leaf, IndexedSlices)
+        else f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]"
+        for leaf in nest.flatten(payload)
+    ]
+    text = ", ".join(shown)
+    return (
+        text
+        if len(shown) < 9
+        else f"{', '.join(shown[:3])}, ... ({len(shown)} tensors, {zlib.crc32(text.encode()):08x})"
+    )
 
 
 def require_own_worker(device: Device) -> None:

@@ -17,6 +17,7 @@ from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import make
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.dataset_options import Options
+from refdist._core.input.pieces import empty_like, outline_of, piece_of, require_batch, rows_of, size_of, zeros_of
 from refdist._core.input.position import Pass
 from refdist._core.input.sharding import autosharded, cut_batch, global_batch_size
 from refdist._core.input.stage import Iteration, Stage
@@ -157,8 +158,8 @@ class StepSource(abc.ABC):
         """A step without samples, for a worker that has run out of data before others; shaped like the last step, if any."""
         local = len(self._placer.plan.devices)
         if last is None:
-            last = self._placer.place([nest.map_structure(_zeros, self.stage.spec())] * local)
-        element = nest.map_structure(_empty_like, last)
+            last = self._placer.place([nest.map_structure(zeros_of, self.stage.spec())] * local)
+        element = nest.map_structure(empty_like, last)
         if self._placer.plan.peers is not None:
             mark_uneven(nest.flatten(element))
         return element, [range(0)] * local
@@ -198,7 +199,7 @@ class GlobalBatches(StepSource):
         if self.worker.replicas == 1:
             return spec
         for leaf in nest.flatten(spec):
-            _require_batch(len(leaf.shape))
+            require_batch(len(leaf.shape))
         return self._placer.spec(batched(unbatched(spec), None))
 
     def stages(self) -> list[str]:
@@ -214,7 +215,7 @@ class GlobalBatches(StepSource):
         progress, replicas = elements.progress, self.worker.replicas
         local, seen = len(self._placer.plan.devices), elements.consumed + elements.skip
         for batch in elements:
-            size = _size(batch) if replicas > 1 else elements.consumed - seen
+            size = size_of(batch) if replicas > 1 else elements.consumed - seen
             first, seen = seen, seen + size
             if replicas == 1:
                 yield self._placer.place([batch]), [range(first, seen)]
@@ -238,7 +239,7 @@ class GlobalBatches(StepSource):
             for number, step in enumerate(cuts, 1):
                 progress.samples = step[-1][1] if number < len(cuts) else 0
                 samples = [range(first + start, first + stop) for start, stop in step]
-                element = self._placer.place([_piece(batch, start, stop) for start, stop in step])
+                element = self._placer.place([piece_of(batch, start, stop) for start, stop in step])
                 if uneven:
                     mark_uneven(nest.flatten(element))
                 yield element, samples
@@ -283,7 +284,7 @@ class PerReplicaBatches(StepSource):
                 batches, samples = [], []
         if batches:
             missing = local - len(batches)
-            filled = [*batches, *[nest.map_structure(_empty_like, batches[0])] * missing]
+            filled = [*batches, *[nest.map_structure(empty_like, batches[0])] * missing]
             yield self._placer.place(filled), [*samples, *[range(before, before)] * missing]
 
 
@@ -314,7 +315,7 @@ class OwnPipelines(StepSource):
     def steps(self, elements: Pass) -> Iterator[Step]:
         seen = 0
         for parts in elements:
-            ends = list(itertools.accumulate((_rows(part) for part in parts), initial=seen))
+            ends = list(itertools.accumulate((rows_of(part) for part in parts), initial=seen))
             seen = ends[-1]
             yield self._placer.place(parts), list(itertools.starmap(range, itertools.pairwise(ends)))
 
@@ -330,7 +331,7 @@ class Abreast(Stage):
     def each(self, iteration: Iteration) -> Iterator[Any]:
         for parts in itertools.zip_longest(*(stage.elements(iteration) for stage in self.inputs), fillvalue=_ENDED):
             there = next(part for part in parts if part is not _ENDED)
-            yield tuple(nest.map_structure(_empty_like, there) if part is _ENDED else part for part in parts)
+            yield tuple(nest.map_structure(empty_like, there) if part is _ENDED else part for part in parts)
 
     def cardinality(self) -> int:
         totals = [stage.cardinality() for stage in self.inputs]
@@ -352,61 +353,6 @@ def _made(dataset_fn: Callable[[InputContext], Any], given: InputContext, placer
     return made.stage
 
 
-def outline_of(element: Any) -> str:
-    """The shapes of what the replicas of a worker get in a step, as a text."""
-    return str([_shapes(leaf) for leaf in nest.flatten(element)])
-
-
-def _shapes(leaf: Any) -> Any:
-    return [np.shape(part) for part in leaf.values] if isinstance(leaf, PerReplica) else [np.shape(leaf)]
-
-
-def _rows(element: Any) -> int:
-    first = nest.flatten(element)[0]
-    return len(first) if np.ndim(first) else 1
-
-
 def _tensor(put: Callable[[Any, Device], Any], leaf: Any, device: Device) -> Any:
     array = leaf if type(leaf) is np.ndarray else np.asarray(require_tensor(leaf))
     return make(array, device) if array.dtype.kind == "O" else put(array, device)
-
-
-def _size(batch: Any) -> int:
-    leaves = nest.flatten(batch)
-    for leaf in leaves:
-        _require_batch(np.ndim(require_tensor(leaf)))
-    if any(len(leaf) != len(leaves[0]) for leaf in leaves):
-        raise ValueError(
-            f"A batch has parts with {', '.join(str(len(leaf)) for leaf in leaves)} examples; expected the same number in all "
-            f"of them. Batch them together."
-        )
-    return len(leaves[0])
-
-
-def _piece(batch: Any, start: int, stop: int) -> Any:
-    if type(batch) is np.ndarray:
-        return batch[start:stop]
-    return nest.map_structure(lambda leaf: leaf[start:stop], batch)
-
-
-def _empty_like(leaf: Any) -> Any:
-    if isinstance(leaf, PerReplica):
-        return PerReplica([_empty_like(part) for part in leaf.values])
-    if np.ndim(leaf) == 0:
-        raise ValueError(
-            "The dataset ended in the middle of a step, and its elements have no batch dimension that could be empty for the "
-            "replicas that are left over; expected batches, or a multiple of the replicas. Use batch(), or take() a multiple."
-        )
-    return leaf[:0]
-
-
-def _zeros(leaf: TensorSpec) -> Any:
-    return np.zeros([size or 0 for size in leaf.sizes], leaf.dtype)
-
-
-def _require_batch(rank: int) -> None:
-    if rank == 0:
-        raise ValueError(
-            "A dataset of scalars was to be split over several replicas; expected batches of the global batch size. Call "
-            "batch() on it, or use distribute_datasets_from_function, which splits nothing."
-        )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from refdist._core.base.call_sites import Site
 from refdist._core.processes.board import Status, Waiting, ended_workers, lines_of, lines_of_thread, table
 from refdist._core.processes.failure import Failure, diverged, lost, not_met, stuck
-from refdist._core.processes.ledger import Entry, Ledger, first_difference
+from refdist._core.processes.common_ledger import Entry, Ledger, first_difference
 from refdist._core.processes.sockets import Connections
 from refdist._core.processes.waiting_limits import limits
 

@@ -19,6 +19,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from refdist._core.base.call_sites import Site, call_site
+from refdist._core.base.where import HERE
 from refdist._core.processes.board import lines_of, table
 from refdist._core.processes.failure import Failure, not_met, other_programs
 from refdist._core.processes.jax_service import Connection
@@ -71,7 +72,8 @@ class Processes:
     def exchange(self, kind: str, payloads: Sequence[Any]) -> list[Any]:
         """Send the payloads of this worker's replicas to all workers, and return those of all replicas, in order."""
         outline, data = packed(payloads, jax.Array)
-        answers = self._exchanged(f"{kind}{f' of {outline}' if outline != 'None' else ''}", call_site(), data)
+        site = HERE.get().called_from or call_site()
+        answers = self._exchanged(f"{kind}{f' of {outline}' if outline != 'None' else ''}", site, data)
         rows = [payloads if i == self.index else unpacked(a, payloads[0], jnp.asarray) for i, a in enumerate(answers)]
         return [payload for row in rows for payload in row]
 

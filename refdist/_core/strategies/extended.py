@@ -14,7 +14,7 @@ from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import flax_loaded, loaded
 from refdist._core.base.where import HERE, entered, where_of
-from refdist._core.clusters.workers import exchange, require_own_worker
+from refdist._core.clusters.workers import exchange, outline_of_leaves, require_own_worker
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import Tensor
 from refdist._core.replicas import context
@@ -139,7 +139,7 @@ class EagerExtended(StrategyExtended):
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
         mine, options = len(payloads), self.communication(options, "all_reduce()")
         if self.plan.workers > 1:
-            payloads = self.from_all_workers(f"all_reduce({op.name})", payloads)
+            payloads = exchange(f"all_reduce({op.name})", payloads, self.plan.peers, outline_of_leaves(payloads[0]))
         if isinstance(payloads[0], self.plan.backend.tensor_type) or not nest.is_container(payloads[0]):
             return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
         pairs = [

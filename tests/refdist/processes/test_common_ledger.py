@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refdist._core.processes.ledger import Ledger, first_difference
+from refdist._core.processes.common_ledger import Ledger, first_difference
 
 THINGS = st.sampled_from(["all_reduce(SUM)", "a new variable", "a compiled program (1)", "a compiled program (2)"])
 
