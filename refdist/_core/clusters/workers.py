@@ -57,15 +57,22 @@ def workers_run_together() -> bool:
     return HERE.get().with_workers
 
 
-def exchange(kind: str, payloads: Sequence[Any], peers: Peers | None, details: str | None = None) -> Sequence[Any]:
+def exchange(
+    kind: str,
+    payloads: Sequence[Any],
+    peers: Peers | None,
+    details: str | None = None,
+    timeout_seconds: float | None = None,
+) -> Sequence[Any]:
     """Send the payloads of this worker's replicas to all workers, and return those of all replicas, in order.
 
     Args:
         peers: the workers where they are processes of their own; None where they run together in this one.
         details: what else must be the same on all of them, such as shapes.
+        timeout_seconds: how long processes wait for each other.
     """
     if peers is not None:
-        return peers.exchange(kind if details is None else f"{kind} of {details}", payloads)
+        return peers.exchange(kind if details is None else f"{kind} of {details}", payloads, timeout_seconds)
     if not workers_run_together():
         raise RuntimeError(
             f"{kind} needs all workers, and this one runs alone; expected them to run together. Run the program of all workers "

@@ -3,9 +3,13 @@
 import json
 from typing import NamedTuple
 
-from refdist._core.base.errors import MeetingError, WorkerLost
+from refdist._core.base.errors import DeadlineExceededError, MeetingError, WorkerLost
 
-_TYPES: dict[str, type[Exception]] = {"MeetingError": MeetingError, "WorkerLost": WorkerLost}
+_TYPES: dict[str, type[Exception]] = {
+    "MeetingError": MeetingError,
+    "WorkerLost": WorkerLost,
+    "DeadlineExceededError": DeadlineExceededError,
+}
 
 
 class Failure(NamedTuple):
@@ -65,6 +69,15 @@ def lost(who: str, how: str, table: str) -> Failure:
         f"{who} {how}, while others wait for it:\n{table}\n"
         f"Expected all workers to go on until the end. Find out there what ended it, and start all workers again, from the last "
         f"checkpoint.",
+    )
+
+
+def too_late(who: str, table: str) -> Failure:
+    """A worker has not come within the time that the user has set."""
+    return Failure(
+        "DeadlineExceededError",
+        f"{who} has not come within the timeout_seconds of CommunicationOptions:\n{table}\n"
+        f"Expected all workers to come in time. See what it does in that line, or allow for more time.",
     )
 
 

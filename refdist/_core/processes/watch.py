@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from refdist._core.base.call_sites import Site
 from refdist._core.processes.board import Status, Waiting, ended_workers, lines_of, lines_of_thread, table
-from refdist._core.processes.failure import Failure, diverged, lost, not_met, stuck
 from refdist._core.processes.common_ledger import Entry, Ledger, first_difference
+from refdist._core.processes.failure import Failure, diverged, lost, not_met, stuck
 from refdist._core.processes.sockets import Connections
 from refdist._core.processes.waiting_limits import limits
 
@@ -146,6 +146,11 @@ class Watch:
                         self.fail(found)
             if self.failure is not None and waiting is not None:
                 self.connections.cut()
+
+    def rows(self) -> str:
+        """Where each worker is, as far as this one knows."""
+        self._read()
+        return self._rows({})
 
     def _publish(self) -> None:
         self._beats += 1

@@ -5,10 +5,12 @@ collective of JAX, after that check.
 """
 
 import json
+import math
 import os
 import struct
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
@@ -21,7 +23,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from refdist._core.base.call_sites import Site, call_site
 from refdist._core.base.where import HERE
 from refdist._core.processes.board import lines_of, table
-from refdist._core.processes.failure import Failure, not_met, other_programs
+from refdist._core.processes.failure import Failure, not_met, other_programs, too_late
 from refdist._core.processes.jax_service import Connection
 from refdist._core.processes.watch import Watch
 from refdist._core.processes.wire import packed, unpacked
@@ -69,11 +71,11 @@ class Processes:
         self._gather: Callable[..., Any] | None = None
         self._programs = 0
 
-    def exchange(self, kind: str, payloads: Sequence[Any]) -> list[Any]:
+    def exchange(self, kind: str, payloads: Sequence[Any], timeout_seconds: float | None = None) -> list[Any]:
         """Send the payloads of this worker's replicas to all workers, and return those of all replicas, in order."""
         outline, data = packed(payloads, jax.Array)
         site = HERE.get().called_from or call_site()
-        answers = self._exchanged(f"{kind}{f' of {outline}' if outline != 'None' else ''}", site, data)
+        answers = self._exchanged(f"{kind}{f' of {outline}' if outline != 'None' else ''}", site, data, timeout_seconds)
         rows = [payloads if i == self.index else unpacked(a, payloads[0], jnp.asarray) for i, a in enumerate(answers)]
         return [payload for row in rows for payload in row]
 
@@ -100,7 +102,7 @@ class Processes:
         """Surround the first run of a program, in which JAX connects the processes."""
         return self.watch.connections.noted()
 
-    def _exchanged(self, what: str, site: Site, data: bytes) -> list[bytes]:
+    def _exchanged(self, what: str, site: Site, data: bytes, limit: float | None = None) -> list[bytes]:
         """What all workers bring to an exchange, after the check that they are at the same one."""
         with self._turn:
             self.watch.require_no_failure()
@@ -109,7 +111,8 @@ class Processes:
             number = self.watch.begin(what, site)
             try:
                 self._connection.put(name := f"refdist/exchange/{number}/{self.index}", own.encoded())
-                messages = [own if i == self.index else self._received(number, i) for i in range(self.count)]
+                end = time.monotonic() + limit if limit else math.inf
+                messages = [own if i == self.index else self._received(number, i, end) for i in range(self.count)]
                 self._require_same(messages)
                 self._forget_all_but(name)
                 if all(message.size == len(message.data) for message in messages):
@@ -120,12 +123,14 @@ class Processes:
             finally:
                 self.watch.end()
 
-    def _received(self, number: int, index: int) -> _Message:
+    def _received(self, number: int, index: int, end: float) -> _Message:
         while True:
             data = self._connection.wait_for(f"refdist/exchange/{number}/{index}", _SLICE)
             if data is not None:
                 return _Message.of(data)
             self.watch.require_no_failure()
+            if time.monotonic() > end:
+                raise self._failed(too_late(self.names[index], self.watch.rows()))
 
     def _require_same(self, messages: Sequence[_Message]) -> None:
         if any(message.place() != messages[0].place() for message in messages):

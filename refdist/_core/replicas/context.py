@@ -133,7 +133,7 @@ class ReplicaContext:
             )
         tensors = nest.map_structure(self._tensor, value)
         # Sizes may differ along the axis; the gathering itself checks the others.
-        return self.meet(f"all_gather(axis={axis})", nest.shape_of(tensors), _all_gather, (axis, tensors))
+        return self.meet(f"all_gather(axis={axis})", nest.shape_of(tensors), _all_gather, (axis, tensors, options))
 
     def _own_part(self, whole: Any, own: Any, axis: int) -> Any:
         """The part of a gathered gradient that belongs to what this replica brought, summed over the replicas."""
@@ -235,8 +235,8 @@ def _all_reduce(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[A
 
 
 def _all_gather(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
-    axis, _ = payloads[0]
-    return strategy.extended.all_gather([tensors for _, tensors in payloads], axis)
+    axis, _, options = payloads[0]
+    return strategy.extended.all_gather([tensors for _, tensors, _ in payloads], axis, options)
 
 
 def get_strategy() -> "StrategyBase":

@@ -18,7 +18,7 @@ class Peers(Protocol):
     index: int  # of this worker
     count: int
 
-    def exchange(self, kind: str, payloads: Sequence[Any]) -> list[Any]:
+    def exchange(self, kind: str, payloads: Sequence[Any], timeout_seconds: float | None = None) -> list[Any]:
         """Send the payloads of this worker's replicas to all workers, and return those of all replicas, in order."""
         ...
 

@@ -256,7 +256,7 @@ class StagedExtended(StrategyExtended):
 
         return [nest.map_structure(combine, payload)]
 
-    def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
+    def all_gather(self, payloads: Sequence[Any], axis: int, options: Any = None) -> Sequence[Any]:
         def joined(tensor: Any) -> Any:
             return self._joined(tensor, axis)
 
@@ -277,7 +277,9 @@ class StagedExtended(StrategyExtended):
             values = divided(values, self._count)
         return IndexedSlices(self._joined(values, 0), self._joined(slices.indices, 0), slices.dense_shape)
 
-    def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
+    def from_all_workers(
+        self, kind: str, payloads: Sequence[Any], options: CommunicationOptions | None = None
+    ) -> Sequence[Any]:
         (payload,) = payloads
         if isinstance(payload, self.backend.tensor_type):
             return self.draft.compiler.of_all_replicas(payload)

@@ -13,6 +13,7 @@ from refdist._core.base.common_values import CommonValues, once
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import flax_loaded, loaded
+from refdist._core.base.options import CommunicationOptions
 from refdist._core.base.where import HERE, entered, where_of
 from refdist._core.clusters.workers import exchange, outline_of_leaves, require_own_worker
 from refdist._core.devices.device import Device
@@ -114,7 +115,7 @@ class EagerExtended(StrategyExtended):
             if not isinstance(prepared, DistributedValues):
                 return self.plan.collectives.broadcast(prepared, destinations)
             if self.plan.workers > 1:
-                prepared = PerReplica(self.from_all_workers(f"reduce({op.name})", prepared.values))
+                prepared = PerReplica(self.from_all_workers(f"reduce({op.name})", prepared.values, options))
             return self.plan.collectives.reduce(op, prepared, destinations, options)
 
     @context.contained
@@ -131,7 +132,7 @@ class EagerExtended(StrategyExtended):
                 # One exchange for all values: what takes time is that the workers wait for each other.
                 mine = list(zip(*[value.values for value, _ in pairs], strict=True))
                 what = f"reduce({op.name})" if len(pairs) == 1 else f"reduce({op.name}) of {len(pairs)} values"
-                columns = zip(*self.from_all_workers(what, mine), strict=True)
+                columns = zip(*self.from_all_workers(what, mine, options), strict=True)
                 pairs = [(PerReplica(column), to) for column, (_, to) in zip(columns, pairs, strict=True)]
             return self.plan.collectives.batch_reduce(op, pairs, options)
 
@@ -139,7 +140,8 @@ class EagerExtended(StrategyExtended):
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
         mine, options = len(payloads), self.communication(options, "all_reduce()")
         if self.plan.workers > 1:
-            payloads = exchange(f"all_reduce({op.name})", payloads, self.plan.peers, outline_of_leaves(payloads[0]))
+            details = outline_of_leaves(payloads[0])
+            payloads = exchange(f"all_reduce({op.name})", payloads, self.plan.peers, details, options.timeout_seconds)
         if isinstance(payloads[0], self.plan.backend.tensor_type) or not nest.is_container(payloads[0]):
             return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
         pairs = [
@@ -153,9 +155,10 @@ class EagerExtended(StrategyExtended):
             )
         return [nest.pack_sequence_as(p, [c[i] for c in columns]) for i, p in enumerate(payloads[:mine])]
 
-    def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
+    def all_gather(self, payloads: Sequence[Any], axis: int, options: Any = None) -> Sequence[Any]:
         """Join one nest of tensors from each replica; each replica gets the result on its device."""
-        payloads, mine = self.from_all_workers(f"all_gather(axis={axis})", payloads), len(payloads)
+        mine, options = len(payloads), self.communication(options, "all_gather()")
+        payloads = self.from_all_workers(f"all_gather(axis={axis})", payloads, options)
         columns = once(payloads, "columns", lambda: _columns(payloads))
         joined = [components_of(self.plan.collectives.gather(PerReplica(c), self.plan.devices, axis)) for c in columns]
         return [nest.pack_sequence_as(p, [c[i] for c in joined]) for i, p in enumerate(payloads[:mine])]
@@ -165,9 +168,14 @@ class EagerExtended(StrategyExtended):
         whole = PerReplica(self.from_all_workers(f"gather(axis={axis})", self.components(value)))
         return self.plan.collectives.gather(whole, self.current_device(), axis)
 
-    def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
+    def from_all_workers(
+        self, kind: str, payloads: Sequence[Any], options: CommunicationOptions | None = None
+    ) -> Sequence[Any]:
         """What the replicas of all workers bring, given what those of this worker bring."""
-        return payloads if self.plan.workers == 1 else exchange(kind, payloads, self.plan.peers)
+        if self.plan.workers == 1:
+            return payloads
+        limit = (options or self.plan.communication).timeout_seconds
+        return exchange(kind, payloads, self.plan.peers, timeout_seconds=limit)
 
     def aggregate(
         self, strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]

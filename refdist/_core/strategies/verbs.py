@@ -114,7 +114,7 @@ class StrategyExtended(abc.ABC):
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
 
     @abc.abstractmethod
-    def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
+    def all_gather(self, payloads: Sequence[Any], axis: int, options: Any = None) -> Sequence[Any]:
         """Join one nest of tensors from each replica; each replica gets the result on its device."""
 
     @abc.abstractmethod
@@ -122,8 +122,14 @@ class StrategyExtended(abc.ABC):
         """Join the components of a per-replica value on the current device."""
 
     @abc.abstractmethod
-    def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
-        """What the replicas of all workers bring, given what those of this worker bring."""
+    def from_all_workers(
+        self, kind: str, payloads: Sequence[Any], options: CommunicationOptions | None = None
+    ) -> Sequence[Any]:
+        """What the replicas of all workers bring, given what those of this worker bring.
+
+        Args:
+            options: how long to wait for the others, where that is not what the strategy says; virtual workers never wait.
+        """
 
     def of_each_worker(self, kind: str, payload: Any) -> Sequence[Any]:
         """What each worker says, in their order; one that runs alone has nobody to ask, and hears itself only."""

@@ -5,6 +5,7 @@ import pytest
 
 import refdist as tf
 import simulator
+from refdist._core.strategies.extended import EagerExtended
 
 experimental = tf.distribute.experimental
 Options = experimental.CommunicationOptions
@@ -104,3 +105,29 @@ def test_the_options_of_a_call_win_over_those_of_the_strategy():
     )
     quick = taken(Options(implementation="ring"), 2, of_call=Options(implementation="nccl"))
     assert taken(Options(implementation="nccl"), 2) == pytest.approx(quick)
+
+
+def test_workers_meet_once_for_several_reductions(monkeypatch):
+    kinds = []
+    whole = EagerExtended.from_all_workers
+
+    def noted(self, kind, payloads, options=None):
+        kinds.append((kind, options))
+        return whole(self, kind, payloads, options)
+
+    def program(index):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=Options(timeout_seconds=9.0))
+        value = strategy.run(lambda: tf.constant([1.0 + index]))
+        pairs = [(value, "CPU:0"), (value, value), (value, "CPU:0")]
+        found = strategy.extended.batch_reduce_to("sum", pairs, options=Options(timeout_seconds=5.0))
+        strategy.run(lambda: tf.distribute.get_replica_context().all_gather(tf.ones([1]), 0, options=Options(8)))
+        return [float(np.asarray(strategy.experimental_local_results(one)[0])[0]) for one in found]
+
+    monkeypatch.setattr(EagerExtended, "from_all_workers", noted)
+    with tf.using("simulator", gpus=2):
+        results = tf.cluster.run_workers(program, 2)
+
+    assert [[6.0, 6.0, 6.0]] * 2 == results
+    waits = {("reduce(SUM) of 3 values", Options(timeout_seconds=5.0)), ("all_gather(axis=0)", Options(8, 9.0))}
+    assert waits == set(kinds)
+    assert 4 == len(kinds)
