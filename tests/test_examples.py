@@ -27,7 +27,7 @@ def loaded(name):
     return module
 
 
-mlp, flax_optax, many_workers = loaded("mlp"), loaded("flax_optax"), loaded("many_workers")
+mlp, flax_optax, restarted_workers = loaded("mlp"), loaded("flax_optax"), loaded("restarted_workers")
 
 
 def mirrored(backend, count):
@@ -124,7 +124,7 @@ def test_the_flax_model_has_the_losses_of_plain_flax(plain_flax, model, backend,
 @pytest.fixture(scope="module")
 def plain_descent():
     """The loss of each step, without a strategy."""
-    x, y = many_workers.made_data()
+    x, y = restarted_workers.made_data()
     weight, bias, losses = np.zeros(3), 0.0, []
     for start in [0, 24, 48, 72] * 2:
         points, goals = x[start : start + 24], y[start : start + 24]
@@ -135,23 +135,13 @@ def plain_descent():
 
 
 def test_one_worker_has_the_losses_of_plain_descent(plain_descent, tmp_path):
-    losses = [loss for _, loss in many_workers.train(mirrored("jax", 4), str(tmp_path), steps=8)]
+    losses = [loss for _, loss in restarted_workers.train(mirrored("jax", 4), str(tmp_path), steps=8)]
 
     assert plain_descent == pytest.approx(losses, rel=1e-4)
 
 
-def test_virtual_workers_have_the_losses_of_plain_descent(plain_descent, tmp_path):
-    def program(worker):
-        strategy = tf.distribute.MultiWorkerMirroredStrategy()
-        return [loss for _, loss in many_workers.train(strategy, str(tmp_path / str(worker)), steps=8)]
-
-    with tf.using("jax", cpus=8):
-        for losses in tf.cluster.run_workers(program, 2):
-            assert plain_descent == pytest.approx(losses, rel=1e-4)
-
-
 def test_processes_go_on_after_a_crash_with_the_losses_of_plain_descent(plain_descent, tmp_path):
-    program = [str(EXAMPLES / "many_workers.py"), "--steps", "8", "--crash-at", "6", "--folder", str(tmp_path)]
+    program = [str(EXAMPLES / "restarted_workers.py"), "--steps", "8", "--crash-at", "6", "--folder", str(tmp_path)]
     command = [sys.executable, "-m", "refdist.launch", "--workers", "2", "--restart", "1", "--timeout", "120", *program]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(EXAMPLES.parent)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

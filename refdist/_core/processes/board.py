@@ -64,7 +64,7 @@ def ended_workers(folder: str | None) -> dict[int, Ended]:
     """The workers that have ended, by what the launcher has written into its folder; who ended first comes first."""
     if folder is None:
         return {}
-    found: list[dict[str, Any]] = []
+    found: dict[int, dict[str, Any]] = {}
     try:
         names = os.listdir(folder)
     except FileNotFoundError:  # the launcher is ending
@@ -73,9 +73,9 @@ def ended_workers(folder: str | None) -> dict[int, Ended]:
         stem, _, ending = name.partition(".")
         if ending == "json" and stem.isdecimal():
             with open(os.path.join(folder, name), encoding="utf-8") as file:
-                found.append(json.load(file))
-    found.sort(key=lambda said: said["at"])
-    return {said["worker"]: Ended(said["code"], said["signal"]) for said in found}
+                found[int(stem)] = json.load(file)
+    first_to_last = sorted(found.items(), key=lambda one: one[1].get("at", 0.0))
+    return {index: Ended(said["code"], said["signal"]) for index, said in first_to_last}
 
 
 def lines_of(site: Site) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def _asked(member: ClusterMember, limit: float) -> str:
         try:
             with socket.create_connection(split(member.coordinator), timeout=_PAUSE * 10) as host:
                 host.sendall(json.dumps([member.index, member.count, member.addresses]).encode() + b"\n")
-                answer = _line(host, max(0.0, end - time.monotonic()) + 2)  # worker 0 may have started a little later
+                answer = _line(host, max(0.0, end - time.monotonic()) + 1)  # worker 0 may have started a little later
         except OSError:
             answer = None
         if answer is not None:
