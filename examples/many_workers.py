@@ -1,101 +1,63 @@
-"""Train on several workers: one program, whether they are processes of their own, run together in one, or there is only one.
+"""Train a small model on many workers; the same file runs alone, on workers that one process plays, and in a process each.
 
-python examples/many_workers.py                    one process with 4 devices
-python examples/many_workers.py --virtual 2        2 virtual workers in one process
-refdist launch --workers 4 examples/many_workers.py
-refdist launch --workers 2 --devices-per-worker 2 examples/many_workers.py
-refdist launch --workers 2 --restart 1 examples/many_workers.py --folder /tmp/points --crash-at 14
-
-The losses are the same in all of these. The last one kills a worker in the middle of the training, and then all of them go on
-from the last checkpoint.
+python examples/many_workers.py                                              # alone
+refdist launch --workers 2 --devices-per-worker 2 examples/many_workers.py   # two processes
 """
 
-import argparse
 import os
-import signal
-import tempfile
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 import refdist as tf
 
-BATCH = 24
 
+def main(folder=None, steps=6):
+    """Train, and print what every worker sees; go on from the last checkpoint of the folder, if there is one."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
 
-def made_data(examples: int = 96, inputs: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Draw points, and a number for each that depends on it linearly."""
-    generator = np.random.default_rng(0)
-    points = generator.normal(size=(examples, inputs)).astype(np.float32)
-    return points, (points @ np.arange(1, inputs + 1) - 0.5).astype(np.float32)
-
-
-def train(strategy: Any, folder: str, *, steps: int, crash_at: int | None = None) -> Iterator[tuple[int, float]]:
-    """Train for some steps, from the last checkpoint if there is one; yields the number and the loss of each."""
-    with strategy.scope():
-        weight, bias = tf.Variable(tf.zeros([3])), tf.Variable(0.0)
-        done = tf.Variable(0, dtype=tf.int64)
-    dataset = tf.data.Dataset.from_tensor_slices(made_data()).batch(BATCH).repeat()
+    inputs = np.random.default_rng(1).normal(size=(46, 3)).astype(np.float32)
+    targets = inputs @ np.array([1.0, -2.0, 0.5], np.float32) + np.float32(0.3)
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    batches = iter(strategy.experimental_distribute_dataset(dataset.with_options(options)))
-    checkpoint = tf.train.Checkpoint(weight=weight, bias=bias, done=done, batches=batches)
-    manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=2)
-    manager.restore_or_initialize()
+    dataset = tf.data.Dataset.from_tensor_slices((inputs, targets)).batch(16).repeat().with_options(options)
+    batches = iter(strategy.experimental_distribute_dataset(dataset))
 
-    def replica_step(x: Any, y: Any) -> Any:
+    with strategy.scope():
+        weights, bias = tf.Variable(tf.zeros([3])), tf.Variable(0.0)
+        done = tf.Variable(0, dtype=tf.int64)
+        seen = tf.Variable(
+            0.0, synchronization=tf.VariableSynchronization.ON_READ, aggregation=tf.VariableAggregation.SUM
+        )
+    checkpoint = tf.train.Checkpoint(weights=weights, bias=bias, done=done, seen=seen, batches=batches)
+    manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=2) if folder else None
+    if manager is not None:
+        manager.restore_or_initialize()
+
+    def replica_step(x, y):
         with tf.GradientTape() as tape:
-            loss = tf.reduce_sum((tf.linalg.matvec(x, weight) + bias - y) ** 2) / BATCH
-        gradients = tape.gradient(loss, [weight, bias])
-        gradients = tf.distribute.get_replica_context().all_reduce("SUM", gradients)
-        for variable, gradient in zip((weight, bias), gradients, strict=True):
+            error = tf.linalg.matvec(x, weights) + bias - y
+            loss = tf.nn.compute_average_loss(error * error, global_batch_size=16)
+        gradients = tape.gradient(loss, [weights, bias])
+        for variable, gradient in zip(
+            [weights, bias], tf.distribute.get_replica_context().all_reduce("SUM", gradients), strict=True
+        ):
             variable.assign_sub(0.1 * gradient)
+        seen.assign_add(tf.cast(tf.shape(x)[0], tf.float32))
         return loss
 
     @tf.function
-    def step(x: Any, y: Any) -> Any:
+    def step(x, y):
         return strategy.reduce("SUM", strategy.run(replica_step, args=(x, y)), axis=None)
 
-    while (number := int(done.numpy())) < steps:
-        if number == crash_at and os.environ.get("REFDIST_ATTEMPT") == "0" and is_chief(strategy):
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield number, float(step(*next(batches)))
+    while done.numpy() < steps:
+        loss = step(*next(batches))
         done.assign_add(1)
-        if (number + 1) % 5 == 0:
-            manager.save()
-
-
-def is_chief(strategy: Any) -> bool:
-    """Say whether this is the worker that writes for all."""
-    resolver = strategy.cluster_resolver
-    return resolver is None or not resolver.task_id
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Train on several workers.")
-    parser.add_argument("--virtual", type=int, metavar="N", help="run N workers in this process")
-    parser.add_argument("--folder", help="where checkpoints are kept; else nowhere")
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--crash-at", type=int, metavar="STEP", help="kill worker 0 there, in the first attempt")
-    options = parser.parse_args()
-
-    def program(_: int) -> None:
-        if "TF_CONFIG" in os.environ:
-            strategy = tf.distribute.MultiWorkerMirroredStrategy()
-        else:
-            tf.use("jax", cpus=4)
-            strategy = tf.distribute.MirroredStrategy([f"CPU:{index}" for index in range(4)])
-        with tempfile.TemporaryDirectory() as own:
-            for number, loss in train(strategy, options.folder or own, steps=options.steps, crash_at=options.crash_at):
-                if is_chief(strategy) and number % 4 == 3:
-                    print(f"step {number + 1:3}  loss {loss:8.5f}", flush=True)
-
-    if options.virtual:
-        tf.cluster.run_workers(program, options.virtual)
-    else:
-        program(0)
+        print(f"step {done.numpy()}: loss {float(loss):.5f}", flush=True)
+        if manager is not None:
+            manager.save()  # all workers call it, and one of them writes
+    numbers = ", ".join(f"{number:.4f}" for number in [*weights.numpy(), bias.numpy()])
+    print(f"weights and bias {numbers}; {seen.numpy():.0f} samples")
 
 
 if __name__ == "__main__":
-    main()
+    main(os.environ.get("CHECKPOINTS"))
