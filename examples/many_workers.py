@@ -5,13 +5,14 @@ refdist launch --workers 2 --devices-per-worker 2 examples/many_workers.py   # t
 """
 
 import os
+from typing import Any
 
 import numpy as np
 
 import refdist as tf
 
 
-def main(folder=None, steps=6):
+def main(folder: str | None = None, steps: int = 6) -> None:
     """Train, and print what every worker sees; go on from the last checkpoint of the folder, if there is one."""
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
 
@@ -33,7 +34,7 @@ def main(folder=None, steps=6):
     if manager is not None:
         manager.restore_or_initialize()
 
-    def replica_step(x, y):
+    def replica_step(x: Any, y: Any) -> Any:
         with tf.GradientTape() as tape:
             error = tf.linalg.matvec(x, weights) + bias - y
             loss = tf.nn.compute_average_loss(error * error, global_batch_size=16)
@@ -46,7 +47,7 @@ def main(folder=None, steps=6):
         return loss
 
     @tf.function
-    def step(x, y):
+    def step(x: Any, y: Any) -> Any:
         return strategy.reduce("SUM", strategy.run(replica_step, args=(x, y)), axis=None)
 
     while done.numpy() < steps:

@@ -1,6 +1,8 @@
 """The examples give the losses of plain JAX on one device, on every backend, in every mode, with any number of replicas."""
 
+import contextlib
 import importlib.util
+import io
 import os
 import pathlib
 import subprocess
@@ -28,6 +30,7 @@ def loaded(name):
 
 
 mlp, flax_optax, restarted_workers = loaded("mlp"), loaded("flax_optax"), loaded("restarted_workers")
+many_workers = loaded("many_workers")
 
 
 def mirrored(backend, count):
@@ -149,6 +152,36 @@ def test_processes_go_on_after_a_crash_with_the_losses_of_plain_descent(plain_de
     assert 0 == done.returncode, done.stderr
     assert "worker 0 of 2 failed first: killed by SIGKILL" in done.stderr
     assert [f"[worker 0] step {n + 1:3}  loss {plain_descent[n]:8.5f}" for n in (3, 7)] == done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def printed_alone():
+    """What the program prints on one worker with four devices."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), tf.using("simulator", gpus=4):
+        many_workers.main()
+    return output.getvalue().splitlines()
+
+
+def test_workers_that_one_process_plays_print_what_one_worker_prints(printed_alone, capsys):
+    with tf.using("simulator", gpus=2):
+        tf.cluster.run_workers(lambda _: many_workers.main(), 2)
+
+    assert [line for line in printed_alone for _ in range(2)] == capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(("workers", "devices"), [(2, 2), (4, 1)])
+def test_workers_in_processes_print_what_one_worker_prints(printed_alone, workers, devices):
+    options = ["--workers", str(workers), "--devices-per-worker", str(devices), "--timeout", "120"]
+    command = [sys.executable, "-m", "refdist.launch", *options, str(EXAMPLES / "many_workers.py")]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(EXAMPLES.parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert 0 == done.returncode, done.stderr
+    for worker in range(workers):
+        name = f"[worker {worker}] "
+        said = [line.removeprefix(name) for line in done.stdout.splitlines() if line.startswith(name)]
+        assert printed_alone == said
 
 
 # The command lines.
