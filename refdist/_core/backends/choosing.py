@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator
 from typing import Any
 
-from refdist._core.base.where import HERE, entered
+from refdist._core.base.where import HERE, Process, entered
 from refdist._core.seam.backend import Backend
 
 _BUILT_IN = {
@@ -28,6 +28,7 @@ def use(name: str, **options: Any) -> None:
     global _chosen, _choice, _used, _virtual_cpus
     _chosen = _open(name, options)
     _choice, _used, _virtual_cpus = (name, options), False, None
+    Process.changes += 1
 
 
 @contextlib.contextmanager
@@ -63,6 +64,7 @@ def unused() -> Backend:
     if _chosen is None:
         _choice = _from_text(os.environ.get("REFDIST_BACKEND", "simulator"))
         _chosen = _open(*_choice)
+        Process.changes += 1
     return _chosen
 
 
@@ -91,6 +93,7 @@ def make_virtual_cpus(count: int) -> None:
     name, options = _choice
     _chosen = _open(name, {**options, "cpus": count})
     _virtual_cpus = count
+    Process.changes += 1
 
 
 def _open(name: str, options: dict[str, Any]) -> Backend:
