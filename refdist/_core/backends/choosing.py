@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from refdist._core.base.where import HERE, entered
+from refdist._core.base.where import HERE, Process, entered
 from refdist._core.devices.device import Device
 from refdist._core.seam.backend import Backend
 
@@ -32,6 +32,7 @@ def use(name: str, **options: Any) -> None:
     _chosen = _open(name, options)
     _choice, _used, _virtual_cpus, _physical = (name, options), False, None, ()
     _shown.clear()
+    Process.changes += 1
 
 
 @contextlib.contextmanager
@@ -68,6 +69,7 @@ def unused() -> Backend:
         _choice = _from_text(os.environ.get("REFDIST_BACKEND", "simulator"))
         _chosen, _physical = _open(*_choice), ()
         _shown.clear()
+        Process.changes += 1
     return _chosen
 
 
@@ -96,6 +98,7 @@ def make_virtual_cpus(count: int) -> None:
     name, options = _choice
     _chosen = _open(name, {**options, "cpus": count})
     _virtual_cpus = count
+    Process.changes += 1
 
 
 def physical_devices() -> tuple[Device, ...]:
@@ -130,6 +133,7 @@ def show_only(kind: str, numbers: Sequence[int]) -> None:
     _choice = name, {**options, **({"visible": visible} if name == "jax" else counted)}
     _chosen, _physical = _open(*_choice), there
     _shown[kind] = tuple(numbers)
+    Process.changes += 1
 
 
 def _open(name: str, options: dict[str, Any]) -> Backend:

@@ -50,6 +50,15 @@ class Where(NamedTuple):
     called_from: "Site" = ()  # where the user called what a library such as Keras carries out, for messages
 
 
+class Process:
+    """How often something was changed that holds everywhere in this process: the backend, or whether functions run in Python.
+
+    Who remembers something that depends on it remembers this number as well.
+    """
+
+    changes = 0
+
+
 where_of: Callable[[Iterable[Any]], Where] = functools.partial(tuple.__new__, Where)
 """Make a record from all its values, as Where(...) does, without the cost of the Python function that a named tuple calls."""
 

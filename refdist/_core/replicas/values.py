@@ -47,7 +47,7 @@ class DistributedValues:
     """One value per replica, in the order of the replicas."""
 
     is_variable = False
-    _kind: "tuple[int, Any] | None" = None  # known once somebody has asked
+    known_kind: "tuple[int, Any] | None" = None  # known once somebody has asked
 
     def __init__(self, values: Sequence[Any]) -> None:
         assert len(values) > 0
@@ -58,7 +58,7 @@ class DistributedValues:
     def of_compiled(cls, compiler: "Compiler", compiled: Any, spec: Any) -> "DistributedValues":
         """Wrap what a compiled program has made for all replicas; it is taken apart only when needed."""
         made = cls.__new__(cls)
-        made.held, made._kind = (None, compiler, compiled), (compiler.count, spec)
+        made.held, made.known_kind = (None, compiler, compiled), (compiler.count, spec)
         return made
 
     @property
@@ -97,10 +97,10 @@ class DistributedValues:
     @property
     def kind(self) -> tuple[int, Any]:
         """How many components there are, and their shape and dtype: what tells the programs apart that take them."""
-        if self._kind is None:
+        if self.known_kind is None:
             specs = {(tuple(v.shape), v.dtype) if hasattr(v, "dtype") else None for v in self.values}
-            self._kind = self.count, specs.pop() if len(specs) == 1 else None
-        return self._kind
+            self.known_kind = self.count, specs.pop() if len(specs) == 1 else None
+        return self.known_kind
 
     def compiled_for(self, compiler: "Compiler") -> Any:
         """The components in the form that the programs of a compiler take."""

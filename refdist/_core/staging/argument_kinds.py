@@ -102,7 +102,7 @@ def quick_key(args: Sequence[Any]) -> tuple[Any, ...] | None:
     parts: list[Any] = []
     for leaf in args:
         if type(leaf) is PerReplica:
-            parts.append(leaf.kind)
+            parts.append(leaf.known_kind or leaf.kind)
         elif type(leaf) in _TENSORS:
             parts.append((leaf.shape, leaf.dtype))
         else:

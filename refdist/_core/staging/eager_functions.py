@@ -1,5 +1,7 @@
 """Whether functions run in Python, as documented for debugging."""
 
+from refdist._core.base.where import Process
+
 _eagerly = False
 
 
@@ -14,6 +16,7 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     """
     global _eagerly
     _eagerly = bool(run_eagerly)
+    Process.changes += 1
 
 
 def functions_run_eagerly() -> bool:

@@ -14,7 +14,7 @@ from refdist._core.base.entropy import ProgramEntropy
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
 from refdist._core.replicas.values import WRITING, PerReplica, Storage
 from refdist._core.seam.backend import NOWHERE
-from refdist._core.seam.compiler import Compiled, Compiler, Keep, Spec, WrittenProgram
+from refdist._core.seam.compiler import Charge, Compiled, Compiler, Keep, Spec, WrittenProgram
 from refdist._core.staging.replica_draft import Requirement
 from refdist._core.staging.stand_ins import PassedThrough, closed_slices, has_slices
 
@@ -74,14 +74,10 @@ class Program:
         self.enters_nothing = self._charge is None
         self.sizes_open = any(type(leaf) is Output and leaf.declared is not None for leaf in self._leaves)
 
-    def run(self, leaves: Sequence[Any]) -> Any:
+    def run(self, leaves: Sequence[Any], *, charged: bool = False, keep: Keep | None = None) -> Any:
         """Run it on the arguments of a call."""
-        if self._charge is None:
-            return self._run(leaves)
-        with self._charge(lambda: self._brought(leaves)) as keep:
-            return self._run(leaves, keep)
-
-    def _run(self, leaves: Sequence[Any], keep: Keep | None = None) -> Any:
+        if self._charge is not None and not charged:
+            return self._charged(self._charge, leaves)
         with self._guard:
             outputs = self._compute(*self._values(leaves))
             if self._checks or isinstance(outputs[0], self._tracer):
@@ -97,6 +93,10 @@ class Program:
             if self._writes:
                 Storage.adopt(self._compiler, self._writes, outputs[self._written])
         return whole
+
+    def _charged(self, charge: Charge, leaves: Sequence[Any]) -> Any:
+        with charge(lambda: self._brought(leaves)) as keep:
+            return self.run(leaves, charged=True, keep=keep)
 
     def _nest(self, outputs: Sequence[Any], leaves: Sequence[Any]) -> Any:
         results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]

@@ -1,5 +1,7 @@
+import contextvars
 import pathlib
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ import pytest
 import refdist as tf
 import simulator
 from refdist._core.base.where import HERE
-from refdist._core.staging import steady_calls
+from refdist._core.staging import program_cache, steady_calls
 from tests.refdist import staged_programs
 from tests.refdist.staged_programs import ctx, numbers
 
@@ -54,11 +56,11 @@ def counting(strategy, variables=2):
 
 def test_a_steady_call_is_short_however_many_variables_there_are(strategy):
     step, held, x, traces = counting(strategy, variables=6)
-    step(x), step(x)
+    step(x), step(x)  # the second call looks for the program of the first, and remembers it for the third
 
     calls = calls_of(lambda: step(x))
 
-    assert len(calls) <= 16, calls
+    assert len(calls) <= 10, calls
     assert ([3.0, 3.0], [9.0] * 6, 2) == (numbers(strategy, step(x)), [float(v) - 3.0 for v in held], len(traces))
 
 
@@ -112,6 +114,62 @@ def test_other_arguments_find_their_own_program(strategy):
     assert 3.0 == numbers(strategy, step(x=scalars))[0]
     with pytest.raises(TypeError):
         step(scalars, scalars)
+
+
+def test_the_same_call_after_the_backend_was_changed_is_another_one():
+    traces = []
+
+    @tf.function
+    def double(x):
+        traces.append(1)
+        return x * 2
+
+    with tf.using("host"):
+        host = [float(double(tf.constant(1.5))) for _ in range(3)]
+    found = []
+    for name in ("host", "simulator", "host"):
+        tf.use(name)
+        found += [float(double(tf.constant(2.5))) for _ in range(3)]
+
+    assert ([3.0] * 3, [5.0] * 9, 4) == (host, found, len(traces))
+
+
+def test_threads_that_call_from_different_places_get_their_own_programs(names):
+    pair, triple = (tf.distribute.MirroredStrategy(names[:count]) for count in (2, 3))
+
+    @tf.function
+    def replicas():
+        return tf.distribute.get_strategy().num_replicas_in_sync * tf.ones([])
+
+    def called(strategy):
+        with strategy.scope():
+            return {float(replicas()) for _ in range(100)}
+
+    with ThreadPoolExecutor(2) as executor:
+        # Each thread starts where this one is.
+        tasks = [executor.submit(contextvars.copy_context().run, called, one) for one in (pair, triple)]
+        assert [{2.0}, {3.0}] == [task.result() for task in tasks]
+
+
+def test_what_the_cache_has_dropped_is_not_remembered_either(names, monkeypatch):
+    monkeypatch.setattr(program_cache, "MOST_KEPT", 2)
+    traces = []
+
+    @tf.function
+    def double(x):
+        traces.append(x.shape)
+        return x * 2
+
+    def called(*sizes):
+        for size in sizes:
+            assert [2.0] * size == double(tf.ones([size])).numpy().tolist()
+
+    called(1, 1, 1, 2, 2, 2)
+    with pytest.warns(RuntimeWarning, match="more than 2 kinds of input"):
+        called(3)
+    called(3, 3, 3)
+    assert (len(double._programs), 3) == (2, len(traces))
+    assert set(double._programs.steady[2].values()) <= set(double._programs._kept.values())
 
 
 def test_on_a_cluster_a_steady_call_still_takes_its_time():
