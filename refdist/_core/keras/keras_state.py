@@ -57,8 +57,9 @@ def install() -> None:
     module: Any = importlib.import_module("keras.src.backend.common.global_state")
     module.GLOBAL_STATE_TRACKER = _ContextLocal()
     module.threading = types.SimpleNamespace(local=_ContextLocal)  # which clear_session() calls
-    importlib.import_module("keras.src.random.seed_generator").python_random = _Random()
-    importlib.import_module("keras.src.utils.rng_utils").random = _Random()
+    seeds: Any = importlib.import_module("keras.src.random.seed_generator")
+    seeding: Any = importlib.import_module("keras.src.utils.rng_utils")
+    seeds.python_random = seeding.random = _Random()
 
 
 def _worker() -> Any:

@@ -7,7 +7,7 @@ and the sums of the metrics in each step, the predictions, and, before the first
 import contextlib
 import importlib
 import types
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -46,8 +46,8 @@ def _agreed_order(count: int) -> Any:
     """A permutation of so many rows: that of the first worker, because otherwise the parts of the workers would overlap."""
     extended = context.get_strategy().extended
     if extended.plan.workers == 1:
-        return np.random.permutation(count)  # noqa: NPY002: the state that Keras's users seed
-    seed = extended.from_all_workers("the order of the rows", [int(np.random.randint(2**31))])[0]  # noqa: NPY002
+        return np.random.permutation(count)  # with the state that users of Keras seed
+    seed = extended.from_all_workers("the order of the rows", [int(np.random.randint(2**31))])[0]
     return np.random.RandomState(seed).permutation(count)
 
 
@@ -61,7 +61,7 @@ def require_same_model(model: Any, doing: str) -> None:
 
 
 @contextlib.contextmanager
-def totals(model: Any) -> Iterator[None]:
+def totals(model: Any) -> Generator[None]:
     """Let the metrics of a model be computed from the sums over all workers, which take one exchange for all of them."""
     extended = model.distribute_strategy.extended
     summed = [

@@ -11,7 +11,7 @@ from refdist._core.base.where import HERE, entered
 from refdist._core.keras.keras_batches import adapt
 from refdist._core.keras.keras_losses import scaled
 from refdist._core.keras.keras_optimizers import clipped, without_clipping
-from refdist._core.keras.keras_steps import STEP, Steps, summed, taking, takes_data_alone
+from refdist._core.keras.keras_steps import STEP, Steps, summed, takes_data_alone, taking
 from refdist._core.keras.keras_workers import require_same_model
 from refdist._core.replicas import context
 from refdist._core.strategies.strategy import StrategyBase

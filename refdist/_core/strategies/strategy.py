@@ -98,7 +98,9 @@ class StrategyBase:
 
     def experimental_distribute_dataset(self, dataset: Any, options: InputOptions | None = None) -> DistributedDataset:
         """Cut each global batch of a dataset into one piece for each replica."""
-        return DistributedDataset(global_batches(self, dataset, options))
+        stage, own = stage_of(dataset)
+        placer = Placer(self._extended.plan, options)
+        return DistributedDataset(GlobalBatches(stage, own, placer, self._input_worker(), agree=self._agreed_seed))
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
@@ -282,15 +284,6 @@ def experimental_set_strategy(strategy: StrategyBase | None) -> None:
     creators = () if strategy is None else (strategy.extended.create_variable,)
     frame = None if strategy is None else Frame(strategy, None, creators, set_by_hand=True)
     HERE.set(here._replace(frame=frame))
-
-
-def global_batches(
-    strategy: StrategyBase, dataset: Any, options: InputOptions | None = None, *, cut_equally: bool = False
-) -> GlobalBatches:
-    """The steps that a strategy makes of the batches of a dataset."""
-    stage, own = stage_of(dataset)
-    placer, worker = Placer(strategy.extended.plan, options), strategy._input_worker()
-    return GlobalBatches(stage, own, placer, worker, agree=strategy._agreed_seed, cut_equally=cut_equally)
 
 
 def _part(value: Any, index: int) -> Any:
