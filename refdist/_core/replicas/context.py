@@ -155,7 +155,7 @@ class ReplicaContext:
                 return hold(self._strategy, [payload])[0]
         # The same as Meeting(...), without the cost of the Python function that a named tuple calls.
         site = call_site(3, pausing=True)
-        return pause(tuple.__new__(Meeting, (kind, details, hold, self._strategy, payload, site)))
+        return pause(tuple.__new__(Meeting, (kind, details, hold, self._strategy, payload, site, ())))
 
     def require_current(self, kind: str) -> None:
         """Raise unless the code is in this replica and outside of JAX's traces."""

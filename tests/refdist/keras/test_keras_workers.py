@@ -83,6 +83,18 @@ def test_a_step_of_the_users_own_sums_over_all_workers():
         np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
+def test_a_synchronized_layer_sees_the_rows_of_all_workers():
+    def program(strategy):
+        model = made(strategy, lambda: compiled(tf.keras.layers.BatchNormalization(synchronized=True)))
+        history = model.fit(INPUTS, TARGETS, batch_size=10, epochs=2, shuffle=False, verbose=0).history
+        return [*history["loss"], *np.concatenate([weight.ravel() for weight in model.get_weights()])]
+
+    with tf.using("host"):
+        expected = program(tf.distribute.get_strategy())
+    for found in together(program):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 def fitting(strategy, times=1, **options):
     model = made(strategy)
     for _ in range(times):
