@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+import refdist
 from refdist._core.backends import choosing
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
@@ -37,9 +38,16 @@ def backend(request, monkeypatch):
 @pytest.mark.parametrize("backend", ["simulator", "jax:cpus=2"], indirect=True)
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_program_of_tensorflow_has_the_same_losses(name, backend, tmp_path, monkeypatch):
-    losses = changed(name, tmp_path, monkeypatch).main()
+    program = changed(name, tmp_path, monkeypatch)
+    workers = getattr(program, "WORKERS", None)
+    if workers is None:
+        answers = [program.main()]
+    else:
+        monkeypatch.setenv("MODEL_DIR", str(tmp_path))
+        answers = refdist.cluster.run_workers(lambda _: program.main(), workers)
 
-    np.testing.assert_allclose(losses, ANSWERS[name], rtol=1e-5, atol=1e-6)
+    for losses in answers:
+        np.testing.assert_allclose(losses, ANSWERS[name], rtol=1e-5, atol=1e-6)
 
 
 def test_every_program_was_recorded():

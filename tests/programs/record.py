@@ -1,13 +1,16 @@
 """Writes down what the programs of this folder compute on TensorFlow: `python tests/programs/record.py [names]`.
 
 Run it where TensorFlow is installed. Each program runs in a process of its own, because the devices of a process are fixed.
+Those for several workers need tf_keras, too: Keras 3 fails on several workers.
 """
 
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).parent
 ANSWERS = HERE / "answers.json"
@@ -17,11 +20,35 @@ RUN = "import importlib, json, sys; print(json.dumps(importlib.import_module(sys
 
 
 def recorded(name: str) -> list[float]:
-    command = [sys.executable, "-c", RUN, name]
-    ended = subprocess.run(command, cwd=HERE, env={**os.environ, **QUIET}, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise SystemExit(f"{name} failed:\n{ended.stderr}")
-    return json.loads(ended.stdout.splitlines()[-1])
+    if "\nWORKERS = 2" in (HERE / f"{name}.py").read_text():
+        return of_workers(name, 2)
+    return answer(name, started(name, {}))
+
+
+def of_workers(name: str, count: int) -> list[float]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    cluster = {"worker": [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]}
+    for one in sockets:
+        one.close()
+    with tempfile.TemporaryDirectory() as folder:
+        tasks = [json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}}) for index in range(count)]
+        shared = {"MODEL_DIR": folder, "TF_USE_LEGACY_KERAS": "1"}
+        workers = [started(name, {**shared, "TF_CONFIG": task}) for task in tasks]
+        answers = [answer(name, worker) for worker in workers]
+    assert all(one == answers[0] for one in answers)
+    return answers[0]
+
+
+def started(name: str, environment: dict[str, str]) -> subprocess.Popen[str]:
+    command, around = [sys.executable, "-c", RUN, name], {**os.environ, **QUIET, **environment}
+    return subprocess.Popen(command, cwd=HERE, env=around, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def answer(name: str, process: subprocess.Popen[str]) -> list[float]:
+    output, errors = process.communicate()
+    if process.returncode:
+        raise SystemExit(f"{name} failed:\n{errors}")
+    return json.loads(output.splitlines()[-1])
 
 
 def main() -> None:

@@ -106,8 +106,9 @@ def of_user(file: str) -> bool:
 
 
 def where(site: Site) -> str:
-    """Print a site for a message."""
-    return ", called from ".join(map(str, site[:6])) or "the function given to run"
+    """Print a site for a message: of a long one the innermost places, and those of the program outside of its libraries."""
+    own = [place for place in site[3:] if "site-packages" not in place.file]
+    return ", called from ".join(map(str, [*site[:3], *own[:3]])) or "the function given to run"
 
 
 def _place(code: CodeType, instruction: int) -> Site:

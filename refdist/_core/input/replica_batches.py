@@ -21,7 +21,7 @@ from refdist._core.input.pieces import empty_like, piece_of, require_batch, rows
 from refdist._core.input.position import Pass
 from refdist._core.input.sharding import autosharded, cut_batch, global_batch_size
 from refdist._core.input.stage import Iteration, Stage
-from refdist._core.input.transforms import DividedBatches
+from refdist._core.input.transforms import CutEqually, DividedBatches
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec, batched, require_tensor, unbatched
 from refdist._core.replicas.values import PerReplica
 from refdist._core.seam.backend import host_device
@@ -153,13 +153,7 @@ class StepSource(abc.ABC):
 
 
 class GlobalBatches(StepSource):
-    """Takes the elements of a dataset as global batches, and splits each among the replicas.
-
-    Args:
-        even: whether a batch that cannot be split evenly is an error.
-        cut_equally: whether the pieces of a partial batch that all workers read are of one size, if possible, as TensorFlow
-            has them: 3 and 3 of a last batch of 6 out of 8.
-    """
+    """Takes the elements of a dataset as global batches, and splits each among the replicas."""
 
     def __init__(
         self,
@@ -169,7 +163,6 @@ class GlobalBatches(StepSource):
         worker: InputWorker,
         even: bool = False,
         agree: Callable[[int], int] = lambda seed: seed,
-        cut_equally: bool = False,
     ) -> None:
         policy = options.experimental_distribute.auto_shard_policy
         self.stage = autosharded(stage, policy, worker.pipelines, worker.index, agree)
@@ -177,7 +170,7 @@ class GlobalBatches(StepSource):
         self._batch_size, self.ahead = global_batch_size(stage), worker.replicas
         # Where every worker reads all batches and takes its part of each, they all have the same number of steps.
         self._divided = isinstance(self.stage, DividedBatches)
-        self._cut_equally = even or (cut_equally and self._divided)
+        self._cut_equally = even or (self._divided and isinstance(stage, CutEqually))
         self.shared = self._divided or worker.pipelines == 1
 
     @property

@@ -141,6 +141,19 @@ class DividedBatches(Stage):
             yield element
 
 
+class CutEqually(Stage):
+    """Marks that pieces of a partial batch that all workers read are to be of one size; the elements are unchanged.
+
+    A last batch of 6 out of 8 becomes 3 and 3, as in TensorFlow, where the pages of the API have 4 and 2.
+    """
+
+    name = "RebatchDataset"
+    one_to_one = True
+
+    def each(self, iteration: Iteration) -> Iterator[Any]:
+        return self.inputs[0].elements(iteration)
+
+
 class Take(Stage):
     """Keeps the first elements; a count below 0 keeps all."""
 

@@ -1,6 +1,5 @@
 """The global batches of a trainer, cut into one piece for each replica."""
 
-import functools
 import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,12 +11,12 @@ from refdist._core.devices.device import Device
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.dataset_options import AutoShardPolicy, Options
 from refdist._core.input.distributed_dataset import DistributedDataset
-from refdist._core.input.replica_batches import GlobalBatches
 from refdist._core.input.sharding import cut_batch
+from refdist._core.input.transforms import CutEqually
 from refdist._core.replicas import context
 from refdist._core.replicas.values import PerReplica, select
 from refdist._core.strategies.plan import Plan
-from refdist._core.strategies.strategy import StrategyBase, global_batches
+from refdist._core.strategies.strategy import StrategyBase
 
 _adapter: Any = importlib.import_module("keras.src.trainers.data_adapters.data_adapter")
 _core: Any = importlib.import_module("keras.src.backend.jax.core")
@@ -45,6 +44,7 @@ class DatasetAdapter(_adapter.DataAdapter):
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
+        self._distributed: DistributedDataset | None = None  # made when it is needed, in the scope of the strategy
 
     def get_jax_iterator(self) -> Iterator[Any]:
         """Deliver the batches as tuples of inputs, targets and weights, in numpy arrays; on several workers, a part of each."""
@@ -60,14 +60,13 @@ class DatasetAdapter(_adapter.DataAdapter):
 
     batch_size = has_partial_batch = partial_batch_size = None
 
-    @functools.cached_property
-    def _source(self) -> GlobalBatches:
-        return global_batches(context.get_strategy(), self._dataset, cut_equally=True)
-
     def _own_pieces(self) -> Iterator[Sequence[Any]]:
-        local = range(len(context.get_strategy().extended.plan.devices))
-        for step in DistributedDataset(self._source):
-            yield [_as_tuple(select(step, index)) for index in local]
+        strategy = context.get_strategy()
+        if self._distributed is None:
+            dataset = Dataset.of(CutEqually(self._dataset.stage))
+            self._distributed = strategy.experimental_distribute_dataset(dataset)
+        for step in self._distributed:
+            yield [_as_tuple(select(step, index)) for index in range(len(strategy.extended.plan.devices))]
 
 
 def _as_tuple(batch: Any) -> tuple[Any, ...]:

@@ -49,9 +49,11 @@ def _replicas() -> int:
 
 
 def _reducing(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep a loss that is a sum unweighted: only means are averaged over the replicas."""
+    """Keep a loss that is a sum unweighted: only means are averaged over the replicas. The mean of no rows is 0."""
 
     def reduce_values(values: Any, sample_weight: Any = None, reduction: Any = "sum_over_batch_size") -> Any:
+        if 0 in values.shape and reduction not in ("none", None):
+            return _core.jnp.sum(values)
         loss, step = original(values, sample_weight, reduction), STEP.get()
         return loss / step.share if step is not None and step.share and reduction == "sum" else loss
 

@@ -6,6 +6,7 @@ import optree
 import pytest
 
 import refdist as tf
+from refdist._core.base.call_sites import Place, where
 
 RUNS = 40  # Python specialises a call after a few
 
@@ -93,3 +94,11 @@ def test_variables_are_made_below_foreign_code_because_nobody_pauses_there(strat
         made = strategy.run(lambda: optree.tree_map(lambda x: tf.Variable(x), {"a": 1.0, "b": 2.0}))
 
     assert [1.0, 2.0] == [float(variable) for variable in made.values()]
+
+
+def test_a_long_site_is_printed_with_the_lines_of_the_program_itself():
+    library = tuple(Place("/lib/site-packages/keras/layer.py", "save", line, 0) for line in range(8))
+    program = Place("/home/train.py", "main", 12, 0)
+
+    assert "/home/train.py:12, in main" in where((*library, program))
+    assert 6 == where((program,) * 9).count("train.py")
