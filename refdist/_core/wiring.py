@@ -16,7 +16,7 @@ def install() -> None:
     context.install_default(default_strategy)
     jax_facts.install(_jax_traces)
     module.install_keras(_keras_objects)
-    tapes.install(_body_tape)
+    tapes.install(_Recorder())
 
 
 def _jax_traces() -> Any:
@@ -26,8 +26,15 @@ def _jax_traces() -> Any:
     return importlib.import_module("refdist._core.compilers.jax_traces")
 
 
-def _body_tape(sources: Any) -> Any:
-    return importlib.import_module("refdist._core.tape.graph_gradients").BodyTape(sources)
+class _Recorder:
+    """What functions have to know about tapes."""
+
+    def body_tape(self, sources: Any) -> Any:
+        return importlib.import_module("refdist._core.tape.graph_gradients").BodyTape(sources)
+
+    def called_under_tapes(self, function: Any, in_python: Any, args: Any, kwargs: Any) -> Any:
+        module: Any = importlib.import_module("refdist._core.tape.recorded_calls")
+        return module.called_under_tapes(function, in_python, args, kwargs)
 
 
 def _keras_objects() -> Any:

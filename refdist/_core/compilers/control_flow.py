@@ -12,6 +12,7 @@ from jax import lax
 from jax.core import eval_jaxpr as evaluated
 
 from refdist._core.base.entropy import RUNS
+from refdist._core.base.jax_facts import is_tracer
 from refdist._core.compilers.jax_traces import unseen_trace
 from refdist._core.seam.draft import NeedsPython
 
@@ -32,6 +33,17 @@ class Piece:
         """
         others = instead or {}
         return list(evaluated(self.program.jaxpr, [others.get(id(c), c) for c in self.program.consts], *inputs))
+
+    @property
+    def found(self) -> list[Any]:
+        """The arrays around it that it reads, and that become known only when the program runs."""
+        return [const for const in self.program.consts if is_tracer(const)]
+
+    def given(self, arrays: Sequence[Any]) -> "Piece":
+        """The same piece, with other arrays in the places of those that it has found."""
+        others = iter(arrays)
+        consts = [next(others) if is_tracer(const) else const for const in self.program.consts]
+        return Piece(self.program.replace(consts=consts))
 
     def finds(self, array: Any) -> bool:
         """Say whether it reads an array that is around it."""

@@ -104,6 +104,10 @@ class Recording:
                 needed.update(id(x) for x, w in zip(node.inputs, node.watched, strict=True) if w)
         return not needed.isdisjoint(self._hidden)
 
+    def depends(self, arrays: Sequence[Any], sources: Sequence[int]) -> bool:
+        """Say whether one of some arrays depends on sources, given by their ids."""
+        return not self._connected(sources).isdisjoint(id(one) for one in arrays if _has_gradients(one))
+
     def gradients(self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[int]) -> dict[int, Any]:
         """The gradients of a sum of targets, each times its seed, with respect to arrays; without those that are unconnected.
 
@@ -245,6 +249,16 @@ def as_array(value: Any) -> Any:
             return None
     with entered(tapes=None), jax.ensure_compile_time_eval():
         return jnp.asarray(np.array(plain, copy=True))
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays as a compiled program."""
+    return jax.jit(function)
+
+
+def whole(gradient: Any) -> Any:
+    """A gradient as one array."""
+    return _dense(gradient)
 
 
 def take_as_arrays(kind: type, convert: Callable[[Any], Any]) -> None:

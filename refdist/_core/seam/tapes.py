@@ -62,14 +62,35 @@ class NeedsBodyTape(BaseException):
         self.sources = tuple(sources)
 
 
-_makers: list[Callable[[Sequence[Any]], BodyTape]] = []
+class Recorder(Protocol):
+    """What functions have to know about tapes."""
+
+    def body_tape(self, sources: Sequence[Any]) -> BodyTape:
+        """A tape for the body of a function, given the tensors from outside that it watches."""
+        ...
+
+    def called_under_tapes(self, function: Any, in_python: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function while tapes record."""
+        ...
 
 
-def install(make: Callable[[Sequence[Any]], BodyTape]) -> None:
-    """Say how the tape of a body is made, given the tensors from outside that it watches."""
-    _makers[:] = [make]
+_recorders: list[Recorder] = []
+
+
+def install(recorder: Recorder) -> None:
+    """Say who knows about tapes."""
+    _recorders[:] = [recorder]
 
 
 def body_tape(sources: Sequence[Any]) -> BodyTape:
-    """A tape for the body of a function."""
-    return _makers[0](sources)
+    """A tape for the body of a function, given the tensors from outside that it watches."""
+    return _recorders[0].body_tape(sources)
+
+
+def called_under_tapes(function: Any, in_python: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Call a function while tapes record.
+
+    Args:
+        in_python: calls its body, operation by operation.
+    """
+    return _recorders[0].called_under_tapes(function, in_python, args, kwargs)

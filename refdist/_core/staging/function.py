@@ -15,6 +15,7 @@ from refdist._core.replicas.context import ReplicaContext
 from refdist._core.replicas.values import regroup, select
 from refdist._core.seam.draft import NeedsPython
 from refdist._core.seam.peers import UNEVEN, uneven
+from refdist._core.seam.tapes import called_under_tapes
 from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
 from refdist._core.staging.cache_keys import function_key
 from refdist._core.staging.call_signature import call_signature
@@ -151,9 +152,8 @@ class Function(SteadyCalls):
                 leaves, shape = taken_apart(args, kwargs)
                 self._note(self._signature((context.get_strategy(), True, shape), leaves))
             return self._inlined(args, kwargs)
-        if here.tapes is not None:  # which record operations one by one
-            with self._source.recorded(self.python_function, (args, kwargs)):
-                return self.python_function(*args, **kwargs)
+        if here.tapes is not None:
+            return called_under_tapes(self, self._source.run_in_python, args, kwargs)
         if frame is None or frame.replica is None or frame.strategy.extended.plan.name == "default":
             return self._run(None, self.python_function, args, kwargs)
         if frame.strategy.extended.num_replicas == 1:

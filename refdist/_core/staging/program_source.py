@@ -87,6 +87,12 @@ class ProgramSource:
             return body
         return importlib.import_module("refdist._core.autograph.calls").converted(body)
 
+    def run_in_python(self, args: Any, kwargs: Any) -> Any:
+        """Call the body for tapes that record operations one by one."""
+        body = self._owner.python_function
+        with self.recorded(body, (args, kwargs)):
+            return body(*args, **kwargs)
+
     def recorded(self, body: Any, given: Any) -> AbstractContextManager[Any]:
         """Record a body that runs in Python with some arguments, if it asks for gradients of what it computes."""
         tensors = [leaf for leaf in nest.flatten(given) if isinstance(leaf, Tensor)]

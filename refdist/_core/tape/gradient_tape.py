@@ -13,7 +13,7 @@ from refdist._core.devices.tensor import Tensor
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, Mirrored
 from refdist._core.tape.recording_tapes import RecordingTapes, recording
-from refdist._core.tape.watched_tensor import watched
+from refdist._core.tape.watched_tensor import remember_twin, twin, watched
 from refdist._core.variables.tensors import current_value
 from refdist._core.variables.variable import Variable
 
@@ -89,13 +89,16 @@ class GradientTape:
                 )
             if isinstance(one, Tensor):
                 around = HERE.get().tapes  # of which another may watch the same tensor
-                array = recording().as_array(one) if around is None else around.tensor(one)
+                array = twin(one)
+                if array is None:
+                    array = recording().as_array(one) if around is None else around.tensor(one)
                 if not is_jax(array):
                     raise TypeError(
                         f"watch() got a tensor of dtype {one.dtype}; expected numbers that JAX has, because gradients are computed "
                         f"with JAX. Use float32, or set JAX_ENABLE_X64=1 outside."
                     )
                 self._twins[id(one)] = watched(one), array
+                remember_twin(one, array)
                 one = array
             if one.dtype.kind in "fcV":  # of integers there is no gradient
                 self.recorded.watch(one)

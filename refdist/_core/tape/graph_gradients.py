@@ -44,6 +44,15 @@ class BodyTape(GradientTape):
         """This tape without those of the user."""
         return RecordingTapes([self])
 
+    def places_of(self, source: Any) -> list[int]:
+        """The ids of the arrays that stand for a source."""
+        return self._places(source)
+
+    def variable_read_as(self, array: Any) -> Variable | None:
+        """The variable from which an array was read; None if it was not."""
+        readings = [(variable, one) for variable, known in self._readings.values() for _, one in known.values()]
+        return next((variable for variable, one in readings if one is array), None)
+
     def hide(self, results: Any) -> None:
         """Remember results of which it was not recorded how they were made, so that no gradient of them is asked for in vain."""
         tensors = [getattr(one, "own", one) for one in nest.flatten(results)]

@@ -59,6 +59,13 @@ class RecordingTapes:
             tape.remember(owner, value, array)
         return array
 
+    def has_read(self, variable: Variable, array: Any) -> None:
+        """Tell tapes that a program has read an array from a variable, if they watch it."""
+        owner = variable if variable.container is None else variable.container
+        for tape in self.tapes:
+            if tape.watches(owner):
+                tape.remember(owner, array, array)
+
     def tensor(self, value: Any) -> Any:
         if not isinstance(value, Tensor):
             return value

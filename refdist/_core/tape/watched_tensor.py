@@ -1,6 +1,7 @@
 """A tensor of numpy numbers that a tape watches: while one records, JAX computes with it, and the tape sees that."""
 
 import importlib
+import weakref
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,26 @@ _NAMES = (
 )
 for _name in _NAMES:
     setattr(WatchedTensor, _name, _method(_name))
+
+
+_twins: dict[int, tuple[weakref.ref[Any], weakref.ref[Any]]] = {}  # tensors, and the arrays that stand for them, by id
+
+
+def twin(tensor: Tensor) -> Any:
+    """The array that stands for a tensor in any tape that is still there; None if there is none."""
+    known = _twins.get(id(tensor))
+    return None if known is None or known[0]() is not tensor else known[1]()
+
+
+def remember_twin(tensor: Tensor, array: Any) -> None:
+    """Remember an array as long as a tape keeps it, so that the next tape takes the same one, and sees what this one does."""
+    key = id(tensor)
+    _twins[key] = weakref.ref(tensor), weakref.ref(array, lambda gone: _forget(key, gone))
+
+
+def _forget(key: int, gone: Any) -> None:
+    if key in _twins and _twins[key][1] is gone:
+        del _twins[key]
 
 
 def watched(tensor: Tensor) -> Tensor:

@@ -129,6 +129,18 @@ def test_a_layer_with_a_tape_is_part_of_a_model():
     np.testing.assert_allclose(6 * x, second)
 
 
+def test_a_later_tape_sees_how_a_gradient_is_computed():
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x * x
+    with tf.GradientTape() as later:
+        later.watch(x)
+        slope = tape.gradient(y, x)
+
+    assert 18.0 == float(later.gradient(slope, x))  # as in TensorFlow
+
+
 def test_a_tape_is_entered_once():
     tape = tf.GradientTape()
     with tape, pytest.raises(ValueError, match="entered twice"):
