@@ -235,7 +235,7 @@ DOCUMENTED = {
         DEFAULT_SERVING_SIGNATURE_DEF_KEY LoadOptions SaveOptions contains_saved_model load save
     """,
     "sparse": """
-        SparseTensor from_dense reorder sparse_dense_matmul to_dense
+        SparseTensor concat from_dense reduce_sum reorder sparse_dense_matmul to_dense to_indicator
     """,
     "strings": """
         as_string join length lower reduce_join regex_full_match regex_replace split strip substr

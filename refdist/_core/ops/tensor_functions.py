@@ -17,6 +17,7 @@ from refdist._core.base.jax_facts import is_concrete, is_jax, is_tracer
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import DeviceName, resolve_within
 from refdist._core.devices.tensor import Tensor as SimulatedTensor
+from refdist._core.devices.tensor import make
 from refdist._core.ops.integer_means import integer_mean
 from refdist._core.ops.operation import operation
 from refdist._core.replicas import context
@@ -81,7 +82,14 @@ def _converted(value: Any, dtype: Any) -> Any:
     if isinstance(value, (list, tuple)) and (own := _dtype_inside(value)) is not None:
         packed = _packed(value, own)
         return packed if dtype is None or packed.dtype == numpy_dtype(dtype) else packed.astype(numpy_dtype(dtype))
-    return as_tensor(context.backend(), value, HERE.get().device, dtype)
+    try:
+        return as_tensor(context.backend(), value, HERE.get().device, dtype)
+    except TypeError:
+        may_be_text = HERE.get().draft is None and (dtype is None or numpy_dtype(dtype).kind == "O")
+        array = convert.to_array(value) if may_be_text else np.empty(0)
+        if array.dtype.kind != "O":
+            raise
+        return make(array, "CPU:0")  # text stays on the host, where a backend has no arrays of it
 
 
 @operation
