@@ -22,7 +22,7 @@ DOCUMENTED = {
         TensorShape TensorSpec UnconnectedGradients Variable VariableAggregation VariableSynchronization abs acos
         acosh add add_n argmax argmin argsort as_dtype as_string asin asinh assert_equal assert_greater assert_less
         assert_rank atan atan2 atanh autograph bfloat16 bitwise bool boolean_mask broadcast_to case cast
-        clip_by_global_norm clip_by_norm clip_by_value compat complex128 complex64 concat cond config constant
+        clip_by_global_norm clip_by_norm clip_by_value compat complex complex128 complex64 concat cond config constant
         constant_initializer control_dependencies convert_to_tensor cos cosh cumsum custom_gradient data debugging
         device distribute divide double dtypes einsum ensure_shape equal errors estimator executing_eagerly exp
         expand_dims eye fill float16 float32 float64 floor foldl foldr function gather gather_nd
@@ -179,7 +179,7 @@ DOCUMENTED = {
         walk
     """,
     "linalg": """
-        band_part cholesky cross det diag diag_part eigh einsum eye global_norm inv l2_normalize matmul
+        adjoint band_part cholesky cross det diag diag_part eigh einsum eye global_norm inv l2_normalize matmul
         matrix_transpose matvec norm normalize qr set_diag solve svd tensordot trace
     """,
     "lookup": """
@@ -190,11 +190,11 @@ DOCUMENTED = {
         DenseHashTable MutableHashTable
     """,
     "math": """
-        abs acos acosh add add_n argmax argmin asin asinh atan atan2 atanh bincount ceil confusion_matrix cos cosh
-        count_nonzero cumprod cumsum digamma divide divide_no_nan equal erf erfc erfinv exp expm1 floor floordiv
-        floormod greater greater_equal in_top_k is_finite is_inf is_nan l2_normalize less less_equal lgamma log
+        abs acos acosh add add_n angle argmax argmin asin asinh atan atan2 atanh bincount ceil confusion_matrix
+        conj cos cosh count_nonzero cumprod cumsum digamma divide divide_no_nan equal erf erfc erfinv exp expm1
+        floor floordiv floormod greater greater_equal imag in_top_k is_finite is_inf is_nan l2_normalize less less_equal lgamma log
         log1p log_sigmoid log_softmax logical_and logical_not logical_or logical_xor maximum minimum mod multiply
-        multiply_no_nan ndtri negative not_equal polyval pow reciprocal reduce_all reduce_any reduce_euclidean_norm
+        multiply_no_nan ndtri negative not_equal polyval pow real reciprocal reduce_all reduce_any reduce_euclidean_norm
         reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_std reduce_sum reduce_variance rint
         round rsqrt segment_max segment_mean segment_min segment_prod segment_sum sigmoid sign sin sinh softmax
         softplus softsign sqrt square squared_difference subtract tan tanh top_k truediv unsorted_segment_max

@@ -115,6 +115,8 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     if draft is not None:
         draft.require_wide(numpy_dtype(dtype))
     tensor = with_room_for(convert_to_tensor(x), numpy_dtype(dtype))
+    if tensor.dtype.kind == "c" and numpy_dtype(dtype).kind not in "cb":
+        tensor = tensor.real  # as in TensorFlow, where nothing is said either
     return tensor if tensor.dtype == numpy_dtype(dtype) else tensor.astype(numpy_dtype(dtype))
 
 
@@ -195,9 +197,9 @@ def matmul(
     """Multiply two matrices, or two stacks of them."""
     first, second = together(convert_to_tensor(a), convert_to_tensor(b))
     if transpose_a or adjoint_a:
-        first = first.__array_namespace__().swapaxes(first, -1, -2)
+        first = first.__array_namespace__().swapaxes(first.conj() if adjoint_a else first, -1, -2)
     if transpose_b or adjoint_b:
-        second = second.__array_namespace__().swapaxes(second, -1, -2)
+        second = second.__array_namespace__().swapaxes(second.conj() if adjoint_b else second, -1, -2)
     product = first @ second
     return product if output_type is None else cast(product, output_type)
 
