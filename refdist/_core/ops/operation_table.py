@@ -24,8 +24,14 @@ from refdist._core.variables.tensors import current_value
 _FLOATS, _NUMBERS, _SIGNED, _TRUTHS, _ANY, _INTEGERS = "f", "iuf", "if", "b", "biufcO", "iu"
 _FLOATS_C, _NUMBERS_C, _SIGNED_C = "fc", "iufc", "ifc"  # complex ones too
 _WORDS = {
-    **{"f": "floats", "iuf": "numbers", "if": "signed numbers", "b": "truth values", "iu": "integers"},
-    **{"fc": "floats or complex numbers", "iufc": "numbers", "ifc": "signed numbers"},
+    "f": "floats",
+    "iuf": "numbers",
+    "if": "signed numbers",
+    "b": "truth values",
+    "iu": "integers",
+    "fc": "floats or complex numbers",
+    "iufc": "numbers",
+    "ifc": "signed numbers",
 }
 
 Operation = Callable[..., Any]
