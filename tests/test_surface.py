@@ -169,7 +169,7 @@ DOCUMENTED = {
         stateless_random_saturation total_variation transpose yiq_to_rgb yuv_to_rgb
     """,
     "io": """
-        FixedLenFeature FixedLenSequenceFeature TFRecordOptions TFRecordWriter VarLenFeature decode_and_crop_jpeg
+        FixedLenFeature FixedLenSequenceFeature RaggedFeature TFRecordOptions TFRecordWriter VarLenFeature decode_and_crop_jpeg
         decode_base64 decode_bmp decode_csv decode_gif decode_image decode_jpeg decode_png decode_raw encode_base64
         encode_jpeg encode_png extract_jpeg_shape gfile is_jpeg matching_files parse_example parse_single_example
         parse_single_sequence_example parse_tensor read_file serialize_tensor write_file
