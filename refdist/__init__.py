@@ -167,6 +167,7 @@ _install()
 
 # What takes time to load, and not every program needs, by where it is.
 _LATE = {
+    "refdist._core.ops.operation_table": "complex",
     "refdist._core.ops.string_functions": "as_string",
     "refdist._core.ops.assertions": """
         Assert assert_equal assert_greater assert_less assert_rank ensure_shape

@@ -1,6 +1,7 @@
 """`tf.linalg`: matrices."""
 
 from refdist._core.ops.linear_algebra import (
+    adjoint,
     band_part,
     cholesky,
     cross,
@@ -30,6 +31,7 @@ from refdist._core.ops.tensor_functions import matmul
 __getattr__ = _lacking("linalg")
 
 __all__ = [
+    "adjoint",
     "band_part",
     "cholesky",
     "cross",

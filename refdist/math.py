@@ -93,6 +93,7 @@ from refdist._core.ops.tensor_functions import (
 )
 
 _LATE = {
+    "refdist._core.ops.operation_table": "angle conj imag real",
     "refdist._core.ops.index_functions": """
         bincount confusion_matrix count_nonzero cumprod cumsum in_top_k segment_max segment_mean
         segment_min segment_prod segment_sum top_k unsorted_segment_max unsorted_segment_mean

@@ -22,7 +22,7 @@ DOCUMENTED = {
         TensorShape TensorSpec UnconnectedGradients Variable VariableAggregation VariableSynchronization abs acos
         acosh add add_n argmax argmin argsort as_dtype as_string asin asinh assert_equal assert_greater assert_less
         assert_rank atan atan2 atanh autograph bfloat16 bitwise bool boolean_mask broadcast_to case cast
-        clip_by_global_norm clip_by_norm clip_by_value compat complex128 complex64 concat cond config constant
+        clip_by_global_norm clip_by_norm clip_by_value compat complex complex128 complex64 concat cond config constant
         constant_initializer control_dependencies convert_to_tensor cos cosh cumsum custom_gradient data debugging
         device distribute divide double dtypes einsum ensure_shape equal errors estimator executing_eagerly exp
         expand_dims eye fill float16 float32 float64 floor foldl foldr function gather gather_nd
@@ -172,7 +172,7 @@ DOCUMENTED = {
         stateless_random_saturation total_variation transpose yiq_to_rgb yuv_to_rgb
     """,
     "io": """
-        FixedLenFeature FixedLenSequenceFeature TFRecordOptions TFRecordWriter VarLenFeature decode_and_crop_jpeg
+        FixedLenFeature FixedLenSequenceFeature RaggedFeature TFRecordOptions TFRecordWriter VarLenFeature decode_and_crop_jpeg
         decode_base64 decode_bmp decode_csv decode_gif decode_image decode_jpeg decode_png decode_raw encode_base64
         encode_jpeg encode_png extract_jpeg_shape gfile is_jpeg matching_files parse_example parse_single_example
         parse_single_sequence_example parse_tensor read_file serialize_tensor write_file
@@ -182,7 +182,7 @@ DOCUMENTED = {
         walk
     """,
     "linalg": """
-        band_part cholesky cross det diag diag_part eigh einsum eye global_norm inv l2_normalize matmul
+        adjoint band_part cholesky cross det diag diag_part eigh einsum eye global_norm inv l2_normalize matmul
         matrix_transpose matvec norm normalize qr set_diag solve svd tensordot trace
     """,
     "lookup": """
@@ -193,11 +193,11 @@ DOCUMENTED = {
         DenseHashTable MutableHashTable
     """,
     "math": """
-        abs acos acosh add add_n argmax argmin asin asinh atan atan2 atanh bincount ceil confusion_matrix cos cosh
-        count_nonzero cumprod cumsum digamma divide divide_no_nan equal erf erfc erfinv exp expm1 floor floordiv
-        floormod greater greater_equal in_top_k is_finite is_inf is_nan l2_normalize less less_equal lgamma log
+        abs acos acosh add add_n angle argmax argmin asin asinh atan atan2 atanh bincount ceil confusion_matrix
+        conj cos cosh count_nonzero cumprod cumsum digamma divide divide_no_nan equal erf erfc erfinv exp expm1
+        floor floordiv floormod greater greater_equal imag in_top_k is_finite is_inf is_nan l2_normalize less less_equal lgamma log
         log1p log_sigmoid log_softmax logical_and logical_not logical_or logical_xor maximum minimum mod multiply
-        multiply_no_nan ndtri negative not_equal polyval pow reciprocal reduce_all reduce_any reduce_euclidean_norm
+        multiply_no_nan ndtri negative not_equal polyval pow real reciprocal reduce_all reduce_any reduce_euclidean_norm
         reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_std reduce_sum reduce_variance rint
         round rsqrt segment_max segment_mean segment_min segment_prod segment_sum sigmoid sign sin sinh softmax
         softplus softsign sqrt square squared_difference subtract tan tanh top_k truediv unsorted_segment_max
@@ -238,7 +238,7 @@ DOCUMENTED = {
         DEFAULT_SERVING_SIGNATURE_DEF_KEY LoadOptions SaveOptions contains_saved_model load save
     """,
     "sparse": """
-        SparseTensor from_dense reorder sparse_dense_matmul to_dense
+        SparseTensor concat from_dense reduce_sum reorder sparse_dense_matmul to_dense to_indicator
     """,
     "strings": """
         as_string join length lower reduce_join regex_full_match regex_replace split strip substr

@@ -5,7 +5,7 @@ from refdist._core.ops.late_names import late_names as _late_names
 
 _LATE = {
     "refdist._core.files.example_parsing": """
-        FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example parse_single_example
+        FixedLenFeature FixedLenSequenceFeature RaggedFeature VarLenFeature parse_example parse_single_example
         parse_single_sequence_example
     """,
     "refdist._core.files.file_system": "matching_files read_file write_file",

@@ -97,3 +97,17 @@ class TensorShape:
         if self._sizes is None:
             raise ValueError(f"{what} of a shape of unknown rank; expected a known one. Ask for its rank first.")
         return self._sizes
+
+
+def get_shape(self: Any) -> TensorShape:
+    """The shape of a tensor, with what a TensorShape has."""
+    return TensorShape(tuple(self.shape))
+
+
+def set_shape(self: Any, shape: Any) -> None:
+    """Promise a shape, which may leave sizes open; a tensor has all its sizes already, so that they are only compared."""
+    if not TensorShape(shape).is_compatible_with(tuple(self.shape)):
+        raise ValueError(
+            f"set_shape() got {tuple(TensorShape(shape))} for a tensor of shape {tuple(self.shape)}; expected sizes that it has, "
+            f"or None. Use tf.reshape() to change them."
+        )

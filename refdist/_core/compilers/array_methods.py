@@ -1,4 +1,4 @@
-"""What tensors of TensorFlow can do, and JAX's arrays cannot by themselves: `.numpy()`."""
+"""What tensors of TensorFlow can do, and JAX's arrays cannot by themselves: `.numpy()`, `.get_shape()` and `.set_shape()`."""
 
 import functools
 from collections.abc import Callable
@@ -8,12 +8,18 @@ import numpy as np
 from jax._src.array import ArrayImpl
 from jax.core import Tracer
 
+from refdist._core.base.tensor_shape import get_shape, set_shape
+
 
 @functools.cache
 def install() -> None:
     """Give the methods to the arrays of JAX; what stands for an array in a trace says that it has no numbers yet."""
-    setattr(ArrayImpl, "numpy", _numpy)  # noqa: B010 - JAX's own class, which has no such name
+    for name, method in {"numpy": _numpy, **_SHAPES}.items():
+        setattr(ArrayImpl, name, method)  # JAX's own class, which has no such names
     setattr(Tracer, "__getattr__", _refusing(getattr(Tracer, "__getattr__")))  # noqa: B009, B010
+
+
+_SHAPES: dict[str, Any] = {"get_shape": get_shape, "set_shape": set_shape}
 
 
 def _numpy(self: Any) -> Any:
@@ -26,6 +32,8 @@ def _refusing(original: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
     """Let the names that are missing be found as before, and say more about numpy; hasattr() says no, as in TensorFlow."""
 
     def found(self: Any, name: str) -> Any:
+        if name in _SHAPES:
+            return _SHAPES[name].__get__(self)
         if name != "numpy":
             return original(self, name)
         raise AttributeError(

@@ -6,6 +6,7 @@ from typing import Any, Never
 import numpy as np
 
 from refdist._core.base import convert
+from refdist._core.base.tensor_shape import get_shape, set_shape
 from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
 
@@ -49,6 +50,8 @@ class Tensor(np.ndarray):
     def numpy(self) -> Any:
         """Copy the value to an ordinary numpy array, or to a numpy scalar."""
         return np.array(self, copy=True)[()] if self.ndim == 0 else np.array(self, copy=True)
+
+    get_shape, set_shape = get_shape, set_shape
 
     def __getitem__(self, key: Any) -> Any:
         result = super().__getitem__(key)

@@ -29,6 +29,16 @@ class VarLenFeature(NamedTuple):
     dtype: Any
 
 
+class RaggedFeature(NamedTuple):
+    """A feature of any length, which becomes a row of a ragged tensor, or the one tensor of a single example."""
+
+    dtype: Any
+    value_key: str | None = None
+    partitions: Sequence[Any] = ()
+    row_splits_dtype: Any = np.int32
+    validate: bool = False
+
+
 class FixedLenSequenceFeature(NamedTuple):
     """A feature of any number of rows of one shape; those of a batch are padded to the longest."""
 
@@ -111,10 +121,11 @@ def _feature(examples: Sequence[Any], key: str, feature: Any, count: int | None)
     assemble = _ASSEMBLED.get(type(feature))
     if assemble is None:
         raise ValueError(
-            f"The feature {key!r} is {feature!r}; expected a FixedLenFeature, VarLenFeature or FixedLenSequenceFeature. Use "
-            f"one of these."
+            f"The feature {key!r} is {feature!r}; expected a FixedLenFeature, VarLenFeature, RaggedFeature or "
+            f"FixedLenSequenceFeature. Use one of these."
         )
-    return assemble([_values(one.get(key), key, feature.dtype) for one in examples], key, feature, count)
+    own = getattr(feature, "value_key", None) or key
+    return assemble([_values(one.get(own), own, feature.dtype) for one in examples], key, feature, count)
 
 
 def _values(feature: Any, key: str, wanted: Any) -> Array | None:
@@ -210,6 +221,21 @@ def _sparse(rows: Sequence[Array | None], key: str, feature: VarLenFeature, coun
     return sparse_tensor(indices, np.concatenate(parts), (longest,) if count is None else (count, longest))
 
 
+def _ragged(rows: Sequence[Array | None], key: str, feature: RaggedFeature, count: int | None) -> Any:
+    """The values of all examples, and where those of each begin; of one example the values alone."""
+    if feature.partitions:
+        raise NotImplementedError(
+            f"The RaggedFeature {key!r} has partitions; expected none, so that each example is one row. Parse the lengths as "
+            f"another feature, and use tf.RaggedTensor.from_row_lengths()."
+        )
+    parts = [np.empty(0, numpy_dtype(feature.dtype)) if row is None else row for row in rows]
+    if count is None:
+        return _tensor(parts[0])
+    kind: Any = importlib.import_module("refdist._core.ops.ragged_tensor").RaggedTensor
+    splits = np.cumsum([0, *map(len, parts)]).astype(numpy_dtype(feature.row_splits_dtype))
+    return kind(_tensor(np.concatenate(parts)), splits)
+
+
 def sparse_tensor(indices: Array, values: Array, shape: tuple[int, ...]) -> Any:
     """Make a sparse tensor of arrays."""
     try:
@@ -248,5 +274,6 @@ def _tensor(array: Array) -> Any:
 _ASSEMBLED: dict[type, Callable[..., Any]] = {
     FixedLenFeature: _fixed,
     FixedLenSequenceFeature: _sequence,
+    RaggedFeature: _ragged,
     VarLenFeature: _sparse,
 }

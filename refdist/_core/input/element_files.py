@@ -1,5 +1,6 @@
 """Files of elements, which `Dataset.save` and `Dataset.cache` write: records, the first of which says what the others are."""
 
+import itertools
 import json
 import os
 import struct
@@ -18,6 +19,7 @@ from refdist._core.input.tfrecord import TFRecordWriter
 from refdist._core.replicas.specs import TensorSpec
 
 _MAGIC = "refdist elements 1"
+_numbers = itertools.count()  # of the files that this process has begun to write
 
 
 def write(
@@ -28,7 +30,10 @@ def write(
     Args:
         share: which part of the data these are, if not all.
     """
-    beside, count = f"{path}.{os.getpid()}.tmp", 0
+    beside, count = (
+        f"{path}.{os.getpid()}.{next(_numbers)}.tmp",
+        0,
+    )  # of its own, because several loops may write at a time
     try:
         with TFRecordWriter(beside, compression) as file:
             file.write(json.dumps({"kind": _MAGIC, "spec": _noted(spec), "share": share}).encode())

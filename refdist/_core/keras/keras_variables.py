@@ -78,6 +78,8 @@ def _read_value(self: Any) -> Any:
     """The current value as a tensor, for functions that take variables and tensors alike."""
     scope = _stateless.get_stateless_scope()
     known = None if scope is None else scope.get_current_value(self)
+    if known is None and _symbolic.in_symbolic_scope():
+        return _core.jnp.zeros(self._shape, self._dtype)  # only its shape matters
     return held(self).read_value() if known is None else known
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.ops.operation import operation
-from refdist._core.ops.operation_table import abs, maximum, reduce_max, sqrt
+from refdist._core.ops.operation_table import abs, conj, maximum, reduce_max, sqrt
 from refdist._core.ops.tensor_functions import cast, convert_to_tensor, matmul, reduce_sum, square
 
 
@@ -59,14 +59,20 @@ def matvec(
     name: Any = None,
 ) -> Any:
     """Multiply matrices by vectors."""
-    return matmul(a, convert_to_tensor(b)[..., None], transpose_a=transpose_a or adjoint_a)[..., 0]
+    return matmul(a, convert_to_tensor(b)[..., None], transpose_a=transpose_a, adjoint_a=adjoint_a)[..., 0]
 
 
 @operation
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Any:
     """Exchange the rows and the columns of matrices."""
     given = convert_to_tensor(a)
-    return given.__array_namespace__().swapaxes(given, -1, -2)
+    turned = given.__array_namespace__().swapaxes(given, -1, -2)
+    return turned.conj() if conjugate else turned
+
+
+def adjoint(matrix: Any, name: Any = None) -> Any:
+    """Exchange the rows and the columns of matrices, and take the conjugate of their elements."""
+    return matrix_transpose(matrix, conjugate=True)
 
 
 @operation
@@ -109,7 +115,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: Any = None) -> A
 @operation
 def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: Any = None) -> Any:
     """Find what matrices have to be multiplied by to give the right-hand side."""
-    given = matrix_transpose(matrix) if adjoint else convert_to_tensor(matrix)
+    given = matrix_transpose(matrix, conjugate=True) if adjoint else convert_to_tensor(matrix)
     try:
         return convert_to_tensor(given.__array_namespace__().linalg.solve(given, convert_to_tensor(rhs)))
     except np.linalg.LinAlgError as error:
@@ -151,7 +157,7 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool =
     """The length of vectors: of the whole tensor, or along one axis; or that of matrices along two, by their squares."""
     given = convert_to_tensor(tensor)
     if ord in ("euclidean", "fro") or (ord == 2 and not (isinstance(axis, (list, tuple)) and len(axis) == 2)):
-        return sqrt(reduce_sum(square(given), axis, keepdims))
+        return sqrt(reduce_sum(_squares(given), axis, keepdims))
     if isinstance(axis, (list, tuple)) and len(axis) == 2:
         raise InvalidArgumentError(
             f"norm() got ord={ord!r} for matrices; expected 'euclidean'. Use tf.linalg.svd() for others."
@@ -168,7 +174,7 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool =
 @operation
 def reduce_euclidean_norm(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """The root of the sum of squares."""
-    return sqrt(reduce_sum(square(convert_to_tensor(input_tensor)), axis, keepdims))
+    return sqrt(reduce_sum(_squares(convert_to_tensor(input_tensor)), axis, keepdims))
 
 
 @operation
@@ -203,7 +209,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: Any = None) -> Any:
 
 def global_norm(t_list: Sequence[Any], name: Any = None) -> Any:
     """The length of all tensors together; None stands for no tensor."""
-    squares = [reduce_sum(square(_values(one))) for one in t_list if one is not None]
+    squares = [reduce_sum(_squares(_values(one))) for one in t_list if one is not None]
     return sqrt(functools.reduce(operator.add, squares))
 
 
@@ -227,7 +233,7 @@ def clip_by_global_norm(
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: Any = None) -> Any:
     """Make a tensor shorter, so that it has at most a length."""
     given = convert_to_tensor(t)
-    length = sqrt(reduce_sum(square(given), axes, keepdims=True))
+    length = sqrt(reduce_sum(_squares(given), axes, keepdims=True))
     return given * clip_norm / maximum(length, clip_norm)
 
 
@@ -244,3 +250,8 @@ def _values(one: Any) -> Any:
 
 def _arrays_of(tensors: Sequence[Any]) -> Any:
     return tensors[0].__array_namespace__()
+
+
+def _squares(tensor: Any) -> Any:
+    """The squares of the sizes of numbers, complex ones too."""
+    return tensor * conj(tensor) if tensor.dtype.kind == "c" else square(tensor)

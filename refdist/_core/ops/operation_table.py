@@ -21,8 +21,18 @@ from refdist._core.ops.tensor_functions import convert_to_tensor, is_tensor, red
 from refdist._core.replicas.values import Mirrored
 from refdist._core.variables.tensors import current_value
 
-_FLOATS, _NUMBERS, _SIGNED, _TRUTHS, _ANY, _INTEGERS = "f", "iuf", "if", "b", "biufO", "iu"
-_WORDS = {"f": "floats", "iuf": "numbers", "if": "signed numbers", "b": "truth values", "iu": "integers"}
+_FLOATS, _NUMBERS, _SIGNED, _TRUTHS, _ANY, _INTEGERS = "f", "iuf", "if", "b", "biufcO", "iu"
+_FLOATS_C, _NUMBERS_C, _SIGNED_C = "fc", "iufc", "ifc"  # complex ones too
+_WORDS = {
+    "f": "floats",
+    "iuf": "numbers",
+    "if": "signed numbers",
+    "b": "truth values",
+    "iu": "integers",
+    "fc": "floats or complex numbers",
+    "iufc": "numbers",
+    "ifc": "signed numbers",
+}
 
 Operation = Callable[..., Any]
 
@@ -180,54 +190,63 @@ def _truncated(x: Any, y: Any) -> Any:
     return quotient + ((quotient < 0) & (quotient * y != x)).astype(x.dtype)
 
 
+def _conjugate(x: Any) -> Any:
+    return _arrays(x).conj(x) if x.dtype.kind == "c" else x
+
+
 # name = kind of operation(documented name, function of arrays, dtypes that it takes)
-abs = _unary("abs", "abs", _SIGNED)
-acos = _unary("acos", "arccos", _FLOATS)
-acosh = _unary("acosh", "arccosh", _FLOATS)
-asin = _unary("asin", "arcsin", _FLOATS)
-asinh = _unary("asinh", "arcsinh", _FLOATS)
-atan = _unary("atan", "arctan", _FLOATS)
-atanh = _unary("atanh", "arctanh", _FLOATS)
+abs = _unary("abs", "abs", _SIGNED_C)
+acos = _unary("acos", "arccos", _FLOATS_C)
+acosh = _unary("acosh", "arccosh", _FLOATS_C)
+asin = _unary("asin", "arcsin", _FLOATS_C)
+asinh = _unary("asinh", "arcsinh", _FLOATS_C)
+atan = _unary("atan", "arctan", _FLOATS_C)
+angle = _unary("angle", "angle", _FLOATS_C)
+atanh = _unary("atanh", "arctanh", _FLOATS_C)
 ceil = _unary("ceil", "ceil", _FLOATS)
-cos = _unary("cos", "cos", _FLOATS)
-cosh = _unary("cosh", "cosh", _FLOATS)
+conj = _unary("conj", _conjugate, _NUMBERS_C)
+cos = _unary("cos", "cos", _FLOATS_C)
+cosh = _unary("cosh", "cosh", _FLOATS_C)
 digamma = _unary("digamma", _special("digamma"), _FLOATS)
 erf = _unary("erf", _special("erf"), _FLOATS)
 erfc = _unary("erfc", _special("erfc"), _FLOATS)
 erfinv = _unary("erfinv", _special("erfinv"), _FLOATS)
-exp = _unary("exp", "exp", _FLOATS)
-expm1 = _unary("expm1", "expm1", _FLOATS)
+exp = _unary("exp", "exp", _FLOATS_C)
+expm1 = _unary("expm1", "expm1", _FLOATS_C)
 floor = _unary("floor", "floor", _FLOATS)
+imag = _unary("imag", "imag", _FLOATS_C)
 is_finite = _unary("is_finite", "isfinite", _FLOATS)
 is_inf = _unary("is_inf", "isinf", _FLOATS)
 is_nan = _unary("is_nan", "isnan", _FLOATS)
 lgamma = _unary("lgamma", _special("lgamma"), _FLOATS)
-log = _unary("log", "log", _FLOATS)
-log1p = _unary("log1p", "log1p", _FLOATS)
+log = _unary("log", "log", _FLOATS_C)
+log1p = _unary("log1p", "log1p", _FLOATS_C)
 log_sigmoid = _unary("log_sigmoid", lambda x: -_softplus(-x), _FLOATS)
 logical_not = _unary("logical_not", "logical_not", _TRUTHS)
-negative = _unary("negative", "negative", _SIGNED)
+negative = _unary("negative", "negative", _SIGNED_C)
 ndtri = _unary("ndtri", _special("ndtri"), _FLOATS)
-reciprocal = _unary("reciprocal", lambda x: 1 / x, _FLOATS)
+real = _unary("real", "real", _FLOATS_C)
+reciprocal = _unary("reciprocal", lambda x: 1 / x, _FLOATS_C)
 rint = _unary("rint", "round", _FLOATS)
 round = _unary("round", lambda x: x if x.dtype.kind in "iu" else x.__array_namespace__().round(x), _NUMBERS)
-rsqrt = _unary("rsqrt", lambda x: 1 / x.__array_namespace__().sqrt(x), _FLOATS)
-sigmoid = _unary("sigmoid", lambda x: 1 / (1 + x.__array_namespace__().exp(-x)), _FLOATS)
-sign = _unary("sign", "sign", _SIGNED)
-sin = _unary("sin", "sin", _FLOATS)
-sinh = _unary("sinh", "sinh", _FLOATS)
+rsqrt = _unary("rsqrt", lambda x: 1 / x.__array_namespace__().sqrt(x), _FLOATS_C)
+sigmoid = _unary("sigmoid", lambda x: 1 / (1 + x.__array_namespace__().exp(-x)), _FLOATS_C)
+sign = _unary("sign", "sign", _SIGNED_C)
+sin = _unary("sin", "sin", _FLOATS_C)
+sinh = _unary("sinh", "sinh", _FLOATS_C)
 softplus = _unary("softplus", _softplus, _FLOATS)
 softsign = _unary("softsign", lambda x: x / (1 + builtins.abs(x)), _NUMBERS)
-sqrt = _unary("sqrt", "sqrt", _FLOATS)
-tan = _unary("tan", "tan", _FLOATS)
-tanh = _unary("tanh", "tanh", _FLOATS)
+sqrt = _unary("sqrt", "sqrt", _FLOATS_C)
+tan = _unary("tan", "tan", _FLOATS_C)
+tanh = _unary("tanh", "tanh", _FLOATS_C)
 
 atan2 = _binary("atan2", "arctan2", _FLOATS)
 bitwise_and = _binary("bitwise_and", operator.and_, _INTEGERS)
 bitwise_or = _binary("bitwise_or", operator.or_, _INTEGERS)
 bitwise_xor = _binary("bitwise_xor", operator.xor, _INTEGERS)
-divide = _binary("divide", operator.truediv, _NUMBERS)
-divide_no_nan = _binary("divide_no_nan", _no_nan, _FLOATS)
+complex = _binary("complex", lambda x, y: (x + 1j * y).astype(np.result_type(x.dtype, np.complex64)), _FLOATS)
+divide = _binary("divide", operator.truediv, _NUMBERS_C)
+divide_no_nan = _binary("divide_no_nan", _no_nan, _FLOATS_C)
 equal = _binary("equal", operator.eq, _ANY)
 floordiv = _binary("floordiv", operator.floordiv, _NUMBERS)
 floormod = _binary("floormod", operator.mod, _NUMBERS)
@@ -240,19 +259,19 @@ logical_or = _binary("logical_or", "logical_or", _TRUTHS)
 logical_xor = _binary("logical_xor", "logical_xor", _TRUTHS)
 maximum = _binary("maximum", lambda x, y: _extreme("maximum", x, y), _NUMBERS)
 minimum = _binary("minimum", lambda x, y: _extreme("minimum", x, y), _NUMBERS)
-multiply = _binary("multiply", operator.mul, _NUMBERS)
-multiply_no_nan = _binary("multiply_no_nan", lambda x, y: _where_nonzero(y, x, x * y), _FLOATS)
+multiply = _binary("multiply", operator.mul, _NUMBERS_C)
+multiply_no_nan = _binary("multiply_no_nan", lambda x, y: _where_nonzero(y, x, x * y), _FLOATS_C)
 not_equal = _binary("not_equal", operator.ne, _ANY)
-pow = _binary("pow", _power, _NUMBERS)
-squared_difference = _binary("squared_difference", lambda x, y: (x - y) * (x - y), _NUMBERS)
-subtract = _binary("subtract", operator.sub, _NUMBERS)
+pow = _binary("pow", _power, _NUMBERS_C)
+squared_difference = _binary("squared_difference", lambda x, y: (x - y) * _conjugate(x - y), _NUMBERS_C)
+subtract = _binary("subtract", operator.sub, _NUMBERS_C)
 truncatediv = _binary("truncatediv", _truncated, _NUMBERS)
 truncatemod = _binary("truncatemod", lambda x, y: x - _truncated(x, y) * y, _NUMBERS)
-xdivy = _binary("xdivy", lambda x, y: _where_nonzero(x, y, x / y), _FLOATS)
+xdivy = _binary("xdivy", lambda x, y: _where_nonzero(x, y, x / y), _FLOATS_C)
 xlogy = _binary("xlogy", lambda x, y: _where_nonzero(x, y, x * _arrays(y).log(y)), _FLOATS)
 
 reduce_all = _reduction("reduce_all", "all", _TRUTHS, None)
 reduce_any = _reduction("reduce_any", "any", _TRUTHS, None)
 reduce_max = _reduction("reduce_max", "max", _NUMBERS, _lowest)
 reduce_min = _reduction("reduce_min", "min", _NUMBERS, _highest)
-reduce_prod = _reduction("reduce_prod", "prod", _NUMBERS, None)
+reduce_prod = _reduction("reduce_prod", "prod", _NUMBERS_C, None)

@@ -107,7 +107,8 @@ def squeeze(input: Any, axis: Any = None, name: Any = None) -> Any:
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: Any = None) -> Any:
     """Put the dimensions of a tensor in another order: that of perm, or the reverse."""
     tensor = convert_to_tensor(a)
-    return tensor.transpose(None if perm is None else tuple(int(one) for one in perm))
+    turned = tensor.transpose(None if perm is None else tuple(int(one) for one in perm))
+    return turned.conj() if conjugate else turned
 
 
 @operation

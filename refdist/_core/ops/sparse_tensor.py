@@ -10,7 +10,9 @@ from refdist._core.base.tensor_shape import TensorShape
 from refdist._core.ops.computed_with_jax import kernel
 from refdist._core.ops.index_functions import gather_nd, unsorted_segment_sum
 from refdist._core.ops.shape_functions import gather
+from refdist._core.ops.tensor_functions import concat as dense_concat
 from refdist._core.ops.tensor_functions import constant, convert_to_tensor, fresh
+from refdist._core.ops.tensor_functions import reduce_sum as dense_sum
 
 
 class SparseTensor:
@@ -69,6 +71,47 @@ def from_dense(tensor: Any, name: Any = None) -> SparseTensor:
         )
     places = np.argwhere(np.asarray(given) != 0)
     return SparseTensor(places, gather_nd(given, places.astype(np.int32)), given.shape)
+
+
+def to_indicator(sp_input: SparseTensor, vocab_size: Any, name: Any = None) -> Any:
+    """Say of each class whether it is among the values, which are numbers of classes, along the last dimension."""
+    given, count = _sparse(sp_input, "to_indicator"), int(vocab_size)
+    places = np.concatenate([np.asarray(given.indices)[:, :-1], np.asarray(given.values)[:, None]], axis=1)
+    if places.size and not 0 <= places[:, -1].min() <= places[:, -1].max() < count:
+        raise InvalidArgumentError(
+            f"to_indicator() got values from {places[:, -1].min()} to {places[:, -1].max()}; expected numbers below {count}, the "
+            f"number of classes. Correct vocab_size."
+        )
+    found = np.zeros((*tuple(given.shape)[:-1], count), bool)
+    found[tuple(places.T)] = True
+    return fresh(found)
+
+
+def reduce_sum(
+    sp_input: SparseTensor, axis: Any = None, keepdims: bool = False, output_is_sparse: bool = False, name: Any = None
+) -> Any:
+    """Add up the elements, along some dimensions."""
+    whole = dense_sum(to_dense(_sparse(sp_input, "reduce_sum")), axis, keepdims)
+    return from_dense(whole) if output_is_sparse else whole
+
+
+def concat(axis: int, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: Any = None) -> SparseTensor:
+    """Put sparse tensors one after the other along a dimension."""
+    parts = [_sparse(one, "concat") for one in sp_inputs]
+    sizes = np.array([tuple(one.shape) for one in parts])
+    place = axis % sizes.shape[1]
+    others = np.delete(sizes, place, axis=1)
+    if (others != others[0]).any() and not expand_nonconcat_dims:
+        raise InvalidArgumentError(
+            f"concat() got sparse tensors of shapes {', '.join(map(str, sizes.tolist()))}; expected one size in all dimensions but "
+            f"{place}. Pass expand_nonconcat_dims=True."
+        )
+    moved = [np.asarray(one.indices).copy() for one in parts]
+    for indices, before in zip(moved, np.cumsum([0, *sizes[:-1, place]]), strict=True):
+        indices[:, place] += before
+    shape = sizes.max(axis=0)
+    shape[place] = sizes[:, place].sum()
+    return reorder(SparseTensor(np.concatenate(moved), dense_concat([one.values for one in parts], 0), shape))
 
 
 def reorder(sp_input: SparseTensor, name: Any = None) -> SparseTensor:

@@ -17,6 +17,7 @@ from refdist._core.base.jax_facts import is_concrete, is_jax, is_tracer
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import DeviceName, resolve_within
 from refdist._core.devices.tensor import Tensor as SimulatedTensor
+from refdist._core.devices.tensor import make
 from refdist._core.ops.integer_means import integer_mean
 from refdist._core.ops.operation import operation
 from refdist._core.replicas import context
@@ -81,7 +82,14 @@ def _converted(value: Any, dtype: Any) -> Any:
     if isinstance(value, (list, tuple)) and (own := _dtype_inside(value)) is not None:
         packed = _packed(value, own)
         return packed if dtype is None or packed.dtype == numpy_dtype(dtype) else packed.astype(numpy_dtype(dtype))
-    return as_tensor(context.backend(), value, HERE.get().device, dtype)
+    try:
+        return as_tensor(context.backend(), value, HERE.get().device, dtype)
+    except TypeError:
+        may_be_text = HERE.get().draft is None and (dtype is None or numpy_dtype(dtype).kind == "O")
+        array = convert.to_array(value) if may_be_text else np.empty(0)
+        if array.dtype.kind != "O":
+            raise
+        return make(array, "CPU:0")  # text stays on the host, where a backend has no arrays of it
 
 
 @operation
@@ -107,6 +115,8 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     if draft is not None:
         draft.require_wide(numpy_dtype(dtype))
     tensor = with_room_for(convert_to_tensor(x), numpy_dtype(dtype))
+    if tensor.dtype.kind == "c" and numpy_dtype(dtype).kind not in "cb":
+        tensor = tensor.real  # as in TensorFlow, where nothing is said either
     return tensor if tensor.dtype == numpy_dtype(dtype) else tensor.astype(numpy_dtype(dtype))
 
 
@@ -187,9 +197,9 @@ def matmul(
     """Multiply two matrices, or two stacks of them."""
     first, second = together(convert_to_tensor(a), convert_to_tensor(b))
     if transpose_a or adjoint_a:
-        first = first.__array_namespace__().swapaxes(first, -1, -2)
+        first = first.__array_namespace__().swapaxes(first.conj() if adjoint_a else first, -1, -2)
     if transpose_b or adjoint_b:
-        second = second.__array_namespace__().swapaxes(second, -1, -2)
+        second = second.__array_namespace__().swapaxes(second.conj() if adjoint_b else second, -1, -2)
     product = first @ second
     return product if output_type is None else cast(product, output_type)
 

@@ -96,7 +96,7 @@ _NAMES = {
     "data.experimental.RandomDataset": "tf.data.Dataset.random()",
     "data.experimental.service": "tf.distribute, whose workers read their own shards",
     "data.experimental.get_structure": "the element_spec of a dataset",
-    "io.RaggedFeature io.SparseFeature": "tf.io.VarLenFeature or tf.io.FixedLenSequenceFeature",
+    "io.SparseFeature": "tf.io.VarLenFeature or tf.io.FixedLenSequenceFeature",
     "io.deserialize_many_sparse io.serialize_many_sparse io.serialize_sparse": _SPARSE,
     "io.parse_sequence_example": "Dataset.map() with tf.io.parse_single_sequence_example()",
     "io.decode_json_example": "google.protobuf.json_format with tf.train.Example",

@@ -73,3 +73,12 @@ def test_tensors_of_every_backend_are_tensors(any_backend, around):
     assert [False, False, False] == [isinstance(one, tf.Tensor) for one in (tf.Variable(1.0), np.ones(2), 1.0)]
     with pytest.raises(TypeError, match="that makes tensors"):
         tf.Tensor(1.0)
+
+
+def test_a_tensor_is_asked_for_its_shape_and_promised_one():
+    tensor = tf.ones([2, 3])
+    tensor.set_shape([2, None])
+
+    assert ([2, 3], 2) == (tensor.get_shape().as_list(), tensor.get_shape().rank)
+    with pytest.raises(ValueError, match=r"expected sizes that it has, or None\. Use tf\.reshape"):
+        tensor.set_shape([3])

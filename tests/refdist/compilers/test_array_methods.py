@@ -56,3 +56,30 @@ def test_arrays_of_jax_have_it_beside_the_simulator(made):
     ended = run_python(program)
 
     assert "(2,)" == ended.stdout.strip(), ended.stderr
+
+
+@pytest.mark.parametrize("around", [lambda body: body, tf.function], ids=["eager", "staged"])
+def test_a_shape_is_asked_for_and_promised(around):
+    seen = []
+
+    def body(x):
+        x.set_shape([None, 3])
+        seen.append(x.get_shape().as_list())
+        with pytest.raises(ValueError, match=r"expected sizes that it has, or None\. Use tf\.reshape"):
+            x.set_shape([2, 4])
+        return x
+
+    around(body)(tf.ones([2, 3]))
+
+    assert [2, 3] == seen[0]
+
+
+def test_text_stays_on_the_host():
+    words = tf.constant(["a", "b"])
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(words, tf.constant([3, 4])), -1)
+
+    assert [b"a", b"b"] == words.numpy().tolist()
+    assert [4, -1] == table.lookup(tf.constant(["b", "c"])).numpy().tolist()
+    assert b"c" == tf.constant("c", tf.string).numpy()
+    with pytest.raises(TypeError, match="expected one that becomes float32"):
+        tf.constant(["a"], tf.float32)

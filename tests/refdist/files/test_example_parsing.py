@@ -160,3 +160,21 @@ def test_replicas_train_on_records(any_backend, names, records, wrap):
         return strategy.reduce("SUM", strategy.run(tf.reduce_sum, args=(batch,)), axis=None)
 
     assert [10.0, 26.0] == [float(step(batch)) for batch in strategy.experimental_distribute_dataset(data)]
+
+
+def test_ragged_features_become_rows_as_in_tensorflow():
+    def example(values, key="a"):
+        feature = tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+        return tf.train.Example(features=tf.train.Features(feature={key: feature})).SerializeToString()
+
+    several = [example([1, 2]), example([]), example([3]), example([9], "b")]
+    feature = tf.io.RaggedFeature(tf.int64, value_key="a")
+    found = tf.io.parse_example(several, {"c": feature})["c"]
+
+    assert [[1, 2], [], [3], []] == found.to_list()
+    assert ("int64", "int32") == (found.dtype.name, found.row_splits.dtype.name)
+    assert [[1, 2], []] == [
+        tf.io.parse_single_example(one, {"c": feature})["c"].tolist() for one in (several[0], several[3])
+    ]
+    with pytest.raises(NotImplementedError, match=r"expected none.*\. Parse the lengths"):
+        tf.io.parse_example(several, {"a": tf.io.RaggedFeature(tf.int64, partitions=["lengths"])})

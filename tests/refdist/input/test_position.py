@@ -33,6 +33,11 @@ def numbers(count=12):
     return Dataset.from_generator(lambda: iter(range(count)), tf.int64, ())
 
 
+def saved(path):
+    Dataset.range(9).save(path)
+    return Dataset.load(path)
+
+
 # Each makes a pipeline anew, as a program does that starts again; shuffles without a seed are among them.
 STAGES = {
     "from_tensors": lambda files: Dataset.from_tensors([1, 2]).repeat(5),
@@ -76,6 +81,8 @@ STAGES = {
     "enumerate": lambda files: Dataset.range(9).shuffle(9).enumerate(5),
     "prefetch": lambda files: Dataset.range(9).shuffle(9).prefetch(3),
     "cache": lambda files: Dataset.range(9).shuffle(9).cache().repeat(2),
+    "cache in a file": lambda files: Dataset.range(9).cache(files[0] + "cache").repeat(2),
+    "load": lambda files: saved(files[0] + "saved"),
     "with_options": lambda files: Dataset.range(9).shuffle(9).with_options(tf.data.Options()),
     "take_while": lambda files: Dataset.range(14).take_while(lambda x: x < 12),
     "scan": lambda files: Dataset.range(9).shuffle(9).scan(np.int64(0), lambda state, x: (state + x, state + x)),

@@ -321,10 +321,7 @@ def test_large_rows_are_not_taken_by_the_thousand():
     assert peak < rows.nbytes / 4
 
 
-def test_a_cache_in_a_file_is_refused_and_any_integer_is_a_seed():
-    with pytest.raises(ValueError, match="in memory only"):
-        Dataset.range(3).cache("file")
-
+def test_any_integer_is_a_seed():
     assert [0, 1, 2] == sorted(plain(Dataset.range(3).shuffle(3, seed=-1)))
 
 

@@ -90,3 +90,18 @@ def test_a_model_of_several_workers_is_built_in_its_first_step():
         (first, count), (second, _) = tf.cluster.run_workers(worker, count=2)
     assert 4 == count
     assert 1 == len({*first, *second})
+
+
+def test_a_layer_of_a_model_in_a_scope_uses_its_weights_in_functions_of_tensors(strategy):
+    class Cosine(tf.keras.layers.Layer):
+        def build(self, shape):
+            self.w = self.add_weight(name="w", shape=[shape[-1], 4])
+
+        def call(self, x):
+            return tf.matmul(tf.nn.l2_normalize(x, axis=1), tf.nn.l2_normalize(self.w, axis=0))
+
+    with strategy.scope():
+        inputs = tf.keras.Input([3])
+        model = tf.keras.Model(inputs, Cosine()(inputs))
+
+    assert (2, 4) == tuple(model(tf.ones([2, 3])).shape)

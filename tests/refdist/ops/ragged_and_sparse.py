@@ -4,6 +4,8 @@ RAGGED = "tf.ragged.constant([[1, 2], [], [3, 4, 5]])"
 DEEP = "tf.ragged.constant([[[1], [2, 3]], [], [[4, 5, 6]]])"
 SPARSE = "tf.SparseTensor([[1, 0], [0, 2]], t([5.0, 7.0]), [2, 3])"
 
+UNEVEN = "[tf.sparse.from_dense(t([[1, 0]])), tf.sparse.from_dense(t([[0], [2]]))]"
+
 OTHERS = f"""
 {RAGGED}.to_tensor()
 {RAGGED}.to_tensor(default_value=-1)
@@ -59,6 +61,15 @@ tf.sparse.from_dense(t([[0, 3], [4, 0]])).values
 tf.sparse.sparse_dense_matmul({SPARSE}, t([[1.0], [2.0], [3.0]]))
 tf.sparse.sparse_dense_matmul({SPARSE}, t([[1.0, 2.0]] * 2), adjoint_a=True)
 tf.SparseTensor([[0, 0]], [1.0, 2.0], [2, 2]).values
+tf.sparse.to_indicator(tf.SparseTensor([[0, 0], [0, 1], [1, 0]], t([2, 0, 1]), [2, 2]), 4)
+tf.sparse.to_indicator(tf.SparseTensor([[0], [1]], t([2, 0], tf.int64), [2]), 3)
+tf.sparse.reduce_sum(tf.sparse.reorder({SPARSE}))
+tf.sparse.reduce_sum(tf.sparse.reorder({SPARSE}), 1)
+tf.sparse.reduce_sum(tf.sparse.reorder({SPARSE}), [0], True)
+tf.sparse.concat(1, [tf.sparse.reorder({SPARSE}), tf.sparse.reorder({SPARSE})]).indices
+tf.sparse.concat(-1, [tf.sparse.reorder({SPARSE}), tf.sparse.reorder({SPARSE})]).values
+tf.sparse.to_dense(tf.sparse.concat(0, {UNEVEN}, expand_nonconcat_dims=True))
+tf.sparse.concat(0, {UNEVEN}).values
 """
 
 EXPRESSIONS = [*filter(None, OTHERS.split("\n"))]

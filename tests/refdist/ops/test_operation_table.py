@@ -12,6 +12,8 @@ from refdist._core.base.errors import DtypeError
 from refdist._core.ops import operation_table
 from refdist._core.ops.operation_table import beside, pair, require
 from tests.generators import values
+from tests.refdist.ops.answers import answers_of, expressions_of
+from tests.refdist.ops.comparison import differences, evaluated, staged_together
 
 MODES = pytest.mark.parametrize("mode", [lambda step: step, tf.function], ids=["eager", "staged"])
 UNARY = [
@@ -238,3 +240,15 @@ def test_what_is_required_is_told_at_once_or_when_the_program_runs(mode):
     assert 1.0 == float(checked(tf.constant(1.0)))
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected more"):
         checked(tf.constant(-1.0))
+
+
+def test_complex_numbers_are_computed_as_by_tensorflow():
+    answers = answers_of("complex_numbers")
+    staged = [one for one in answers if "matmul" in one or ".abs(" in one or ".exp(" in one or "norm(" in one]
+    with tf.using("simulator", gpus=1):
+        found = differences(answers, lambda expression: evaluated(expression, tf.constant), False)
+
+        assert set(expressions_of("complex_numbers")) == set(answers)
+        assert [] == list(filter(None, found))
+        compiled = staged_together(staged)
+        assert [] == list(filter(None, differences({one: answers[one] for one in staged}, compiled.__getitem__, False)))
