@@ -156,8 +156,9 @@ from refdist._core.saving.module import Module
 from refdist._core.seam.draft import executing_eagerly
 from refdist._core.staging.function import function
 from refdist._core.strategies.logical_devices import logical_pieces
-from refdist._core.tape.custom_gradient import custom_gradient, gradients, recompute_grad, stop_gradient
+from refdist._core.tape.custom_gradient import custom_gradient, recompute_grad, stop_gradient
 from refdist._core.tape.gradient_tape import GradientTape, UnconnectedGradients
+from refdist._core.tape.graph_gradients import gradients, hessians
 from refdist._core.variables.variable import Variable
 from refdist._core.wiring import install as _install
 from refdist._core.wiring import loaded_when_asked_for as _loaded_when_asked_for
@@ -201,7 +202,7 @@ _LATE = {
         VariableTree
     """,
 }
-_MODULES = "autograph bitwise debugging dtypes image linalg lookup profiler ragged sparse strings summary test"
+_MODULES = "autograph bitwise debugging dtypes image launch linalg lookup profiler ragged sparse strings summary test"
 __getattr__, __dir__ = _late_names("", globals(), _LATE, _MODULES, _loaded_when_asked_for)
 
 __version__ = "0.1.0"
@@ -215,7 +216,7 @@ __all__ = [
     "control_dependencies", "convert_to_tensor", "cos", "cosh", "custom_gradient", "data", "device", "device_name",
     "distribute", "divide", "double", "equal", "errors", "executing_eagerly", "exp", "expand_dims", "eye", "fill",
     "float16", "float32", "float64", "floor", "function", "gather", "get_current_name_scope", "gradients",
-    "greater", "greater_equal", "group", "half", "identity", "init_scope", "int8", "int16", "int32", "int64", "io",
+    "greater", "greater_equal", "group", "half", "hessians", "identity", "init_scope", "int8", "int16", "int32", "int64", "io",
     "is_tensor", "less", "less_equal", "linspace", "logical_and", "logical_not", "logical_or", "logical_pieces",
     "math", "matmul", "maximum", "minimum", "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "no_op",
     "not_equal", "one_hot", "ones", "ones_like", "pad", "pow", "print", "random", "range", "rank", "recompute_grad",

@@ -19,6 +19,7 @@ from refdist._core.base.errors import (
     UnavailableError,
     UnimplementedError,
     UnknownError,
+    WorkerLost,
 )
 from refdist._core.ops.missing_names import lacking as _lacking
 
@@ -43,4 +44,5 @@ __all__ = [
     "UnavailableError",
     "UnimplementedError",
     "UnknownError",
+    "WorkerLost",
 ]

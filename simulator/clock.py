@@ -12,7 +12,7 @@ import numpy as np
 
 from simulator.prediction import IN_SWITCH, arrivals, predict_all_reduce, round_by_round, soonest
 from simulator.recording import record
-from simulator.schedules import Schedule
+from simulator.schedules import ALGORITHMS, Schedule
 from simulator.steps import Step, time_text
 from simulator.topology import Cluster
 from simulator.traces import Span, Trace
@@ -54,7 +54,7 @@ class Clock:
         self._steps_taken = 0
         self._running = np.zeros(cluster.device_count, np.int64)  # how many steps each device is in
         self._kept_durations: dict[tuple[Schedule, bytes, float], Array] = {}
-        self._chosen: dict[tuple[tuple[int, ...], float], str] = {}
+        self._chosen: dict[tuple[tuple[int, ...], float, tuple[str, ...]], str] = {}
         self._bandwidth, self._latencies = cluster.bandwidth(), cluster.latencies()
 
     @property
@@ -115,11 +115,11 @@ class Clock:
         kind = self.cluster.kind
         return max(flops / kind.flops_per_second, size_bytes / kind.memory_bandwidth_bytes_per_second)
 
-    def fastest(self, devices: Sequence[int], payload_bytes: float) -> str:
+    def fastest(self, devices: Sequence[int], payload_bytes: float, among: tuple[str, ...] = tuple(ALGORITHMS)) -> str:
         """The algorithm by which these devices add up so many bytes soonest."""
-        key = (tuple(devices), payload_bytes)
+        key = (tuple(devices), payload_bytes, among)
         if key not in self._chosen:
-            found = soonest(self.cluster, payload_bytes, np.asarray(devices), self.host_size(devices))
+            found = soonest(self.cluster, payload_bytes, np.asarray(devices), self.host_size(devices), among=among)
             self._chosen[key] = found.algorithm
         return self._chosen[key]
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from refdist._core.backends.host_backend import mean
 from refdist._core.base.call_sites import call_site
+from refdist._core.base.common_values import once
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.jax_facts import loaded
 from refdist._core.base.where import HERE
@@ -91,11 +92,11 @@ class ClusterBackend(SimulatorBackend):
         unison = UNISON.get()
         for_others = unison is not None and unison.led_by(destinations[0]) and len(unison.places) > 1
         if len(destinations) > 1 or for_others or self._share.reaches_others(places):
-            total, done = self._reduce_to_all(tensors, places, algorithm)
+            result, done = self._reduce_to_all(tensors, op, places, algorithm)
         else:
-            total, done = self._reduce_to_one(tensors, places, self.place_of(destinations[0]), algorithm)
-        result = mean(total, len(tensors)) if op is ReduceOp.MEAN else total
-        results = [self.claimed(tensor) for tensor in labelled(np.array(result), destinations)]
+            root = self.place_of(destinations[0])
+            result, done = self._reduce_to_one(tensors, op, places, root, algorithm)
+        results = [self.claimed(tensor) for tensor in labelled(result, destinations)]
         self._note_arrival(results, done)
         return results
 
@@ -118,17 +119,24 @@ class ClusterBackend(SimulatorBackend):
         """The places that tensors come from; None where there is nothing to exchange, or no link for it."""
         if len(tensors) < 2:
             return None
-        places = self.places_of([self.device_of(tensor) for tensor in tensors])
+        places = once(tensors, "places", lambda: self.places_of([self.device_of(tensor) for tensor in tensors]))
         return places if len(set(places)) == len(tensors) else None
 
-    def _reduce_to_all(self, tensors: Tensors, places: Sequence[int], algorithm: str) -> tuple[Any, Any]:
-        """The sum, and when each device has it."""
+    def _reduce_to_all(self, tensors: Tensors, op: ReduceOp, places: Sequence[int], algorithm: str) -> tuple[Any, Any]:
+        """The sum or the mean, and when each device has it."""
         size = tensors[0].nbytes
-        schedule = self.schedule("all_reduce", size, places, algorithm)
-        return self._total(schedule, tensors), self.exchange(schedule, size, places)
 
-    def _reduce_to_one(self, tensors: Tensors, places: list[int], root: int | None, algorithm: str) -> tuple[Any, Any]:
-        """The sum, and when the device at a place has it; None is a CPU, to which no link leads."""
+        def reduced() -> tuple[Schedule | None, Any]:
+            schedule = self.schedule("all_reduce", size, places, algorithm)
+            return schedule, self._combined_by(schedule, tensors, op)
+
+        schedule, result = once(tensors, ("reduced", op, algorithm), reduced)
+        return result, self.exchange(schedule, size, places)
+
+    def _reduce_to_one(
+        self, tensors: Tensors, op: ReduceOp, places: list[int], root: int | None, algorithm: str
+    ) -> tuple[Any, Any]:
+        """The same, and when the device at a place has it; None is a CPU, to which no link leads."""
         size = tensors[0].nbytes
         schedule = self.schedule("all_to_one", size, places, algorithm)
         if schedule is not None and root in places:
@@ -136,16 +144,18 @@ class ClusterBackend(SimulatorBackend):
             first = places.index(root)
             places = [root, *places[:first], *places[first + 1 :]]
             tensors = [tensors[first], *tensors[:first], *tensors[first + 1 :]]
-        total, done = self._total(schedule, tensors), self.exchange(schedule, size, places)
+        result, done = self._combined_by(schedule, tensors, op), self.exchange(schedule, size, places)
         if root is not None and root not in places:
             done = self.clock.collective(_POINT_TO_POINT, [places[0], root], size)
-        return total, done
+        return result, done
 
-    def _total(self, schedule: Schedule | None, tensors: Tensors) -> np.ndarray[Any, Any]:
+    def _combined_by(self, schedule: Schedule | None, tensors: Tensors, op: ReduceOp) -> np.ndarray[Any, Any]:
         if schedule is None:
-            return self.fold(tensors)
-        accumulate = self._choice.wider_than(tensors[0].dtype)
-        return value_on(schedule, [np.asarray(one) for one in tensors], accumulate=accumulate)
+            total = self.fold(tensors)
+        else:
+            accumulate = self._choice.wider_than(tensors[0].dtype)
+            total = value_on(schedule, [np.asarray(one) for one in tensors], accumulate=accumulate)
+        return np.array(mean(total, len(tensors)) if op is ReduceOp.MEAN else total)
 
     # The tasks of a cluster.
 

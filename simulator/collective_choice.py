@@ -11,6 +11,8 @@ from simulator.collective_values import accumulation, is_float
 from simulator.prediction import IN_SWITCH
 from simulator.schedules import Schedule, all_gather, all_to_one, schedule_of
 
+_OF_NCCL = ("ring", "double_tree")  # between which NCCL chooses by the size
+
 
 @dataclasses.dataclass(frozen=True)
 class CollectiveChoice:
@@ -35,6 +37,8 @@ class CollectiveChoice:
             return all_to_one(len(places))
         if chosen == "auto":
             chosen = clock.fastest(places, size)
+        elif chosen == "nccl":
+            chosen = clock.fastest(places, size, _OF_NCCL)
         return schedule_of(chosen, len(places), clock.host_size(places))
 
     def wider_than(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:

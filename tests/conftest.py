@@ -6,6 +6,9 @@ import os
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
+from tests.compiling import ordinary_flags, quick_flags
+
+os.environ["XLA_FLAGS"] = quick_flags()  # which XLA reads when it starts
 
 import hypothesis
 import pytest
@@ -22,6 +25,24 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.differing_executors],  # one contract, several subclasses
 )
 hypothesis.settings.load_profile("refdist")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def programs_compiled_once(tmp_path_factory):
+    """Let JAX keep what it compiles for the rest of this session: most programs of tests are equal to earlier ones.
+
+    No other process may use the folder, because JAX can read an entry that another one is still writing. So it is not in the
+    environment, which children have too; and these compile as programs of users do.
+    """
+    import jax
+    from jax.experimental.compilation_cache import compilation_cache
+
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("programs")))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    compilation_cache.reset_cache()  # whatever was compiled while tests were collected
+    jax.numpy.zeros(1).block_until_ready()  # so that XLA has read its flags
+    os.environ["XLA_FLAGS"] = ordinary_flags()
 
 
 @pytest.fixture(autouse=True)

@@ -22,6 +22,7 @@ ROOMS = (
     "seam",
     "compilers",
     "backends",
+    "processes",
     "replicas",
     "variables",
     "clusters",
@@ -35,8 +36,9 @@ ROOMS = (
     "files",
     "coordination",
     "keras",
+    "commands",
 )
-WITH_JAX = {"compilers", "backends"}
+WITH_JAX = {"compilers", "backends", "processes"}
 SEAM = {f"simulator/{name}.py" for name in ("simulator_backend", "cluster_backend", "timed", "controls")}
 
 
@@ -95,7 +97,7 @@ def test_the_documented_namespace_defines_nothing(file):
 
 
 @pytest.mark.parametrize("file", CORE)
-def test_the_core_knows_jax_in_two_rooms_and_the_simulator_by_name_only(file):
+def test_the_core_knows_jax_in_three_rooms_and_the_simulator_by_name_only(file):
     banned = {"conformance", "tensorflow", "numba"} | (
         set() if file.split("/")[2] in WITH_JAX else {"jax", "simulator"}
     )

@@ -1,7 +1,12 @@
 """The examples give the losses of plain JAX on one device, on every backend, in every mode, with any number of replicas."""
 
+import contextlib
 import importlib.util
+import io
+import os
 import pathlib
+import subprocess
+import sys
 from unittest import mock
 
 import jax
@@ -24,7 +29,8 @@ def loaded(name):
     return module
 
 
-mlp, flax_optax = loaded("mlp"), loaded("flax_optax")
+mlp, flax_optax, restarted_workers = loaded("mlp"), loaded("flax_optax"), loaded("restarted_workers")
+many_workers = loaded("many_workers")
 
 
 def mirrored(backend, count):
@@ -113,6 +119,69 @@ def test_the_flax_model_has_the_losses_of_plain_flax(plain_flax, model, backend,
 
     np.testing.assert_allclose(losses, list(plain_flax(data)), rtol=1e-4)
     assert losses[-1] < losses[0]
+
+
+# Several workers. The global batch is the same, however many there are.
+
+
+@pytest.fixture(scope="module")
+def plain_descent():
+    """The loss of each step, without a strategy."""
+    x, y = restarted_workers.made_data()
+    weight, bias, losses = np.zeros(3), 0.0, []
+    for start in [0, 24, 48, 72] * 2:
+        points, goals = x[start : start + 24], y[start : start + 24]
+        error = points @ weight + bias - goals
+        losses.append(float(np.mean(error**2)))
+        weight, bias = weight - 0.2 * error @ points / 24, bias - 0.2 * error.mean()
+    return losses
+
+
+def test_one_worker_has_the_losses_of_plain_descent(plain_descent, tmp_path):
+    losses = [loss for _, loss in restarted_workers.train(mirrored("jax", 4), str(tmp_path), steps=8)]
+
+    assert plain_descent == pytest.approx(losses, rel=1e-4)
+
+
+def test_processes_go_on_after_a_crash_with_the_losses_of_plain_descent(plain_descent, tmp_path):
+    program = [str(EXAMPLES / "restarted_workers.py"), "--steps", "8", "--crash-at", "6", "--folder", str(tmp_path)]
+    command = [sys.executable, "-m", "refdist.launch", "--workers", "2", "--restart", "1", "--timeout", "120", *program]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(EXAMPLES.parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert 0 == done.returncode, done.stderr
+    assert "worker 0 of 2 failed first: killed by SIGKILL" in done.stderr
+    assert [f"[worker 0] step {n + 1:3}  loss {plain_descent[n]:8.5f}" for n in (3, 7)] == done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def printed_alone():
+    """What the program prints on one worker with four devices."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), tf.using("simulator", gpus=4):
+        many_workers.main()
+    return output.getvalue().splitlines()
+
+
+def test_workers_that_one_process_plays_print_what_one_worker_prints(printed_alone, capsys):
+    with tf.using("simulator", gpus=2):
+        tf.cluster.run_workers(lambda _: many_workers.main(), 2)
+
+    assert [line for line in printed_alone for _ in range(2)] == capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(("workers", "devices"), [(2, 2), (4, 1)])
+def test_workers_in_processes_print_what_one_worker_prints(printed_alone, workers, devices):
+    options = ["--workers", str(workers), "--devices-per-worker", str(devices), "--timeout", "120"]
+    command = [sys.executable, "-m", "refdist.launch", *options, str(EXAMPLES / "many_workers.py")]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(EXAMPLES.parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert 0 == done.returncode, done.stderr
+    for worker in range(workers):
+        name = f"[worker {worker}] "
+        said = [line.removeprefix(name) for line in done.stdout.splitlines() if line.startswith(name)]
+        assert printed_alone == said
 
 
 # The command lines.

@@ -87,7 +87,7 @@ def a_mean_of_scalars_is_that_of_the_first_replica(plant: Plant) -> None:
 def examples_are_dealt_out_one_by_one(plant: Plant) -> None:
     def wrapper(original: Callable[..., Iterator[Any]]) -> Any:
         def cut(self: GlobalBatches, elements: Any) -> Iterator[Any]:
-            count = self._worker.replicas  # pyright: ignore[reportPrivateUsage]
+            count = self.worker.replicas  # pyright: ignore[reportPrivateUsage]
             if count == 1:
                 return original(self, elements)
 

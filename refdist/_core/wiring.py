@@ -7,6 +7,7 @@ from refdist._core.base import jax_facts
 from refdist._core.ops.missing_names import lacking
 from refdist._core.replicas import context
 from refdist._core.saving import module
+from refdist._core.seam import tapes
 from refdist._core.strategies.default_strategy import default_strategy
 
 
@@ -15,6 +16,7 @@ def install() -> None:
     context.install_default(default_strategy)
     jax_facts.install(_jax_traces)
     module.install_keras(_keras_objects)
+    tapes.install(_body_tape)
 
 
 def _jax_traces() -> Any:
@@ -22,6 +24,10 @@ def _jax_traces() -> Any:
         "refdist._core.compilers.array_methods"
     ).install()  # for the arrays that users make with JAX
     return importlib.import_module("refdist._core.compilers.jax_traces")
+
+
+def _body_tape(sources: Any) -> Any:
+    return importlib.import_module("refdist._core.tape.graph_gradients").BodyTape(sources)
 
 
 def _keras_objects() -> Any:

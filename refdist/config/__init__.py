@@ -10,9 +10,9 @@ from refdist._core.ops.device_listing import (
     set_logical_device_configuration,
 )
 from refdist._core.ops.late_names import late_names as _late_names
-from refdist._core.staging.function import functions_run_eagerly, run_functions_eagerly
-from refdist._core.staging.function import functions_run_eagerly as experimental_functions_run_eagerly
-from refdist._core.staging.function import run_functions_eagerly as experimental_run_functions_eagerly
+from refdist._core.staging.eager_functions import functions_run_eagerly, run_functions_eagerly
+from refdist._core.staging.eager_functions import functions_run_eagerly as experimental_functions_run_eagerly
+from refdist._core.staging.eager_functions import run_functions_eagerly as experimental_run_functions_eagerly
 from refdist.config import experimental, optimizer, threading
 
 _LATE = {

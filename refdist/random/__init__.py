@@ -18,6 +18,9 @@ from refdist._core.ops.random_numbers import (
 from refdist.random import experimental
 
 _LATE = {
+    "refdist._core.ops.random_distributions": """
+        gamma poisson stateless_binomial stateless_gamma stateless_poisson
+    """,
     "refdist._core.ops.random_generator": """
         Algorithm Generator create_rng_state get_global_generator set_global_generator
     """,

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from conformance import badge, html, junit
 from conformance.__main__ import main
 from conformance.commands import run as command
+from conformance.implementations import find
 from conformance.report import Report
 from conformance.results import Result, Status
 from conformance.selection import Selection
@@ -325,6 +326,14 @@ def test_implementations_of_installed_packages_are_found_by_name(
     assert "theirs      tests.conformance.fake:plain\n            features: core\n" in output
     assert "simulator   conformance.implementations.simulator:simulator\n" in output
     assert "lost        no.such:object\n            got 'no.such:object', which cannot be imported" in output
+
+
+def test_our_own_implementations_are_found_without_reading_all_installed_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: pytest.fail("takes 10 ms"))
+
+    assert "simulator" == find("simulator").name
 
 
 def test_progress_is_not_shown_when_stderr_is_not_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,7 +87,7 @@ class Loop:
             return [
                 *now[:entries],
                 *values,
-                control_flow.stirred(entropy, turn) if stirs and turn is not None else entropy,
+                control_flow.stirred(entropy, turn, turns.count) if stirs and turn is not None else entropy,
             ]
 
         def step(turn: Any, own: Sequence[Any], now: Sequence[Any]) -> list[Any]:

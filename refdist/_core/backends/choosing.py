@@ -3,10 +3,11 @@
 import contextlib
 import importlib
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from refdist._core.base.where import HERE, entered
+from refdist._core.base.where import HERE, Process, entered
+from refdist._core.devices.device import Device
 from refdist._core.seam.backend import Backend
 
 _BUILT_IN = {
@@ -18,6 +19,8 @@ _chosen: Backend | None = None
 _choice: tuple[str, dict[str, Any]] = ("", {})  # what it was opened with
 _used = False  # whether anybody has computed with it, or has asked for its logical devices
 _virtual_cpus: int | None = None  # how many the program has made of the CPU
+_physical: tuple[Device, ...] = ()  # all devices, where the program has hidden some
+_shown: dict[str, tuple[int, ...]] = {}  # the numbers of those that it has not, by kind
 
 
 def use(name: str, **options: Any) -> None:
@@ -25,9 +28,11 @@ def use(name: str, **options: Any) -> None:
 
     `use("simulator", gpus=8)`, `use("host", cpus=2)` and `use("jax", cpus=4)` say how many devices there are.
     """
-    global _chosen, _choice, _used, _virtual_cpus
+    global _chosen, _choice, _used, _virtual_cpus, _physical
     _chosen = _open(name, options)
-    _choice, _used, _virtual_cpus = (name, options), False, None
+    _choice, _used, _virtual_cpus, _physical = (name, options), False, None, ()
+    _shown.clear()
+    Process.changes += 1
 
 
 @contextlib.contextmanager
@@ -56,13 +61,15 @@ def current() -> Backend:
 
 def unused() -> Backend:
     """The backend in use, for those who only look at it: it can still be given other devices."""
-    global _chosen, _choice
+    global _chosen, _choice, _physical
     temporary = HERE.get().backend
     if temporary is not None:
         return temporary
     if _chosen is None:
         _choice = _from_text(os.environ.get("REFDIST_BACKEND", "simulator"))
-        _chosen = _open(*_choice)
+        _chosen, _physical = _open(*_choice), ()
+        _shown.clear()
+        Process.changes += 1
     return _chosen
 
 
@@ -91,6 +98,42 @@ def make_virtual_cpus(count: int) -> None:
     name, options = _choice
     _chosen = _open(name, {**options, "cpus": count})
     _virtual_cpus = count
+    Process.changes += 1
+
+
+def physical_devices() -> tuple[Device, ...]:
+    """All devices, those that the program has hidden too."""
+    return _physical if _physical and HERE.get().backend is None else unused().devices()
+
+
+def shown(kind: str) -> Sequence[int]:
+    """The numbers of the devices of a kind that are not hidden."""
+    numbers = [device.number for device in physical_devices() if device.kind == kind]
+    return _shown.get(kind, numbers) if HERE.get().backend is None else numbers
+
+
+def show_only(kind: str, numbers: Sequence[int]) -> None:
+    """Open the backend of this process with some of the devices of a kind, unless it is in use; they are numbered anew."""
+    global _chosen, _choice, _physical
+    there = physical_devices()
+    if HERE.get().backend is not None or _used:
+        where = "after the first use of a device" if _used else "in a block that has chosen its backend"
+        raise RuntimeError(
+            f"{kind}s were to be hidden {where}; expected this before. Call tf.config.set_visible_devices() at the start of the "
+            f"program."
+        )
+    name, options = _choice
+    counted = {f"{kind.lower()}s": len(numbers)}
+    if kind == "CPU" or isinstance(options.get(f"{kind.lower()}s", 0), tuple) or "cluster" in options:
+        raise NotImplementedError(
+            f"{kind}s were to be hidden in refdist.use({name!r}, {', '.join(options)}=...); expected GPUs that are counted. Choose "
+            f"a backend with fewer devices, or name those of the strategy."
+        )
+    visible = {**options.get("visible", {}), kind: tuple(numbers)}
+    _choice = name, {**options, **({"visible": visible} if name == "jax" else counted)}
+    _chosen, _physical = _open(*_choice), there
+    _shown[kind] = tuple(numbers)
+    Process.changes += 1
 
 
 def _open(name: str, options: dict[str, Any]) -> Backend:

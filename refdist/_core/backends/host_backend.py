@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from refdist._core.base.common_values import once
 from refdist._core.base.enums import ReduceOp
 from refdist._core.devices.device import Device
 from refdist._core.devices.logical_layout import lay_out, pieces
@@ -51,12 +52,13 @@ class HostBackend:
         return make(np.asarray(tensor), device)
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
-        result = mean(self.fold(tensors), len(tensors)) if op is ReduceOp.MEAN else self.fold(tensors)
-        return labelled(result, destinations)
+        return labelled(once(tensors, op, lambda: self._combined(tensors, op)), destinations)
 
     def gather(self, tensors: Tensors, axis: int, destinations: Sequence[Device]) -> Tensors:
-        result = np.concatenate([np.asarray(tensor) for tensor in tensors], axis=axis)
-        return labelled(result, destinations)
+        def joined() -> np.ndarray[Any, Any]:
+            return np.concatenate([np.asarray(tensor) for tensor in tensors], axis=axis)
+
+        return labelled(once(tensors, axis, joined), destinations)
 
     def tpu_mesh(self) -> np.ndarray[Any, Any]:
         cores = [device for device in self._devices if device.kind == "TPU"]
@@ -81,6 +83,10 @@ class HostBackend:
 
     def compiler(self, plan: Any) -> Any:
         return importlib.import_module("refdist._core.compilers.batch_compiler").BatchCompiler(plan)
+
+    def _combined(self, tensors: Tensors, op: ReduceOp) -> np.ndarray[Any, Any]:
+        total = self.fold(tensors)
+        return mean(total, len(tensors)) if op is ReduceOp.MEAN else total
 
     def fold(self, tensors: Tensors) -> np.ndarray[Any, Any]:
         """Add tensors one after the other, each sum rounded to their dtype."""

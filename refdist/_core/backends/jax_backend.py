@@ -3,7 +3,8 @@
 import contextlib
 import copy
 import functools
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src.config import default_device
+from jax._src.xla_bridge import backends_are_initialized
 
 from refdist._core.base.dtypes import is_wide
 from refdist._core.base.enums import ReduceOp
@@ -36,19 +38,36 @@ class JaxBackend:
     name = "jax"
     tensor_type: type = jax.Array
 
-    def __init__(self, cpus: int = 1, **others: Any) -> None:
+    def __init__(
+        self, cpus: int | None = None, visible: Mapping[str, Sequence[int]] | None = None, **others: Any
+    ) -> None:
         if others:
             raise TypeError(
                 f"The jax backend was asked for {', '.join(others)}; expected cpus= alone. GPUs and TPUs are found by themselves."
             )
-        _require_cpus(cpus)
-        found = list(jax.devices("cpu")[:cpus])
-        if jax.default_backend() != "cpu":
-            found += jax.devices()
-        self._real = {Device(f"{_KINDS[d.platform]}:{i}"): d for i, d in _numbered(found)}
-        self._names = {device: name for name, device in self._real.items()}
+        self._cpus = _cpus_of_a_worker() if cpus is None else cpus
+        self._visible = visible  # by kind, the numbers of the devices that are not hidden
+        _require_cpus(self._cpus)
         self._groups: set[tuple[Any, ...]] = set()  # the logical devices of replicas whose tensors were laid out
         self._home: Any = None  # where values without a device go; None lets JAX decide
+
+    @functools.cached_property
+    def _real(self) -> dict[Device, Any]:
+        """JAX's own objects for the devices; asking for them starts JAX, after which it can join no other processes."""
+        found = list(jax.local_devices(backend="cpu")[: self._cpus])
+        if jax.default_backend() != "cpu":
+            found += jax.local_devices()
+        if self._visible:
+            visible = self._visible
+            found = [d for i, d in _numbered(found) if i in visible.get(_KINDS[d.platform], (i,))]
+        return {Device(f"{_KINDS[d.platform]}:{i}"): d for i, d in _numbered(found)}
+
+    @functools.cached_property
+    def _names(self) -> dict[Any, Device]:
+        return {device: name for name, device in self._real.items()}
+
+    def has_started(self) -> bool:
+        return backends_are_initialized()
 
     def devices(self) -> tuple[Device, ...]:
         return tuple(self._real)
@@ -148,7 +167,7 @@ class JaxBackend:
         return clone
 
     def connect(self, devices: Sequence[Device]) -> None:
-        own = [name for name in self._real if name.beside(next(iter(self._real)))]
+        own = [name for name in self._names.values() if name.beside(next(iter(self._real)))]
         for device in devices:
             # Tasks share the devices of this machine, which keep their own names: an array does not know which task it belongs to.
             kind = [name for name in own if name.kind == device.kind] or own
@@ -201,6 +220,12 @@ def _numbered(devices: Sequence[Any]) -> list[tuple[int, Any]]:
     return numbered
 
 
+def _cpus_of_a_worker() -> int:
+    """Return how many host devices there are if the program does not say: one, or what the launcher was told."""
+    told = os.environ.get("REFDIST_DEVICES_PER_WORKER", "")
+    return int(told) if told.isdecimal() and int(told) else 1
+
+
 def _require_cpus(cpus: int) -> None:
     """Ask JAX for a number of host devices, which it can provide only before its first computation."""
     if not isinstance(cpus, int) or isinstance(cpus, bool) or cpus < 1:
@@ -208,8 +233,7 @@ def _require_cpus(cpus: int) -> None:
     with contextlib.suppress(RuntimeError):  # raised once JAX has started; what counts then is how many devices it has
         asked = _CONFIG.jax_num_cpu_devices
         jax.config.update("jax_num_cpu_devices", max(cpus, asked))
-    there = len(jax.devices("cpu"))
-    if there < cpus:
+    if backends_are_initialized() and (there := len(jax.local_devices(backend="cpu"))) < cpus:
         raise RuntimeError(
             f"{cpus} host devices were asked of JAX, which has already started with {there}; expected the largest number to be "
             f'asked for first. Call refdist.use("jax", cpus={cpus}) before JAX computes anything.'

@@ -122,3 +122,7 @@ class UnauthenticatedError(OpError):
     """Nobody knows who asks."""
 
     error_code = 16
+
+
+class WorkerLost(UnavailableError, RuntimeError):
+    """A worker has died, or does not come to where the others wait for it."""

@@ -1,7 +1,10 @@
 """Plain data that users pass to the API, or get from it."""
 
 import dataclasses
+import warnings
 from typing import Any
+
+import numpy as np
 
 from refdist._core.base.enums import CommunicationImplementation, InputReplicationMode
 
@@ -17,30 +20,78 @@ class RunOptions:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CommunicationOptions:
-    """Hints on how replicas exchange their values; results never depend on them.
+    """Hints on how replicas exchange their values; results differ at most in the order in which floats are added up.
 
     >>> CommunicationOptions(implementation="nccl").implementation
     <CommunicationImplementation.NCCL: 'NCCL'>
+
+    Args:
+        bytes_per_pack: tensors that are reduced together are exchanged in packs of about so many bytes; by default each alone.
+        timeout_seconds: how long workers in processes of their own wait for an exchange; None and 0 set no limit.
+        implementation: the algorithm of MultiWorkerMirroredStrategy on a simulated cluster.
     """
 
-    bytes_per_pack: int = 0
+    bytes_per_pack: float = 0
     timeout_seconds: float | None = None
     implementation: CommunicationImplementation | str = CommunicationImplementation.AUTO
 
     def __post_init__(self) -> None:
-        if self.bytes_per_pack < 0:
+        _require_number("bytes_per_pack", self.bytes_per_pack, "Leave it out, and each tensor is exchanged alone.")
+        if self.timeout_seconds is not None:
+            _require_number("timeout_seconds", self.timeout_seconds, "Leave it out, and there is no limit.")
+        given, known = self.implementation, CommunicationImplementation.__members__
+        found = known.get(given.upper()) if isinstance(given, str) else given
+        if not isinstance(found, CommunicationImplementation):
             raise ValueError(
-                f"CommunicationOptions() got bytes_per_pack={self.bytes_per_pack}; expected 0 or more. Leave it out, and the "
-                f"size is chosen for you."
+                f"CommunicationOptions() got implementation={given!r}; expected one of {', '.join(known)}. Use one of these "
+                f"members of tf.distribute.experimental.CommunicationImplementation."
             )
-        known = CommunicationImplementation.__members__
-        if isinstance(self.implementation, str):
-            if self.implementation.upper() not in known:
-                raise ValueError(
-                    f"CommunicationOptions() got implementation={self.implementation!r}; expected one of {', '.join(known)}. Use "
-                    f"one of these members of tf.distribute.experimental.CommunicationImplementation."
-                )
-            object.__setattr__(self, "implementation", known[self.implementation.upper()])
+        object.__setattr__(self, "implementation", found)
+
+    def merge(self, options: "CommunicationOptions | None") -> "CommunicationOptions":
+        """These options, except where the others say something else than the default.
+
+        >>> CommunicationOptions(8, implementation="ring").merge(CommunicationOptions(4, timeout_seconds=1.0)).bytes_per_pack
+        4
+        """
+        if options is None or options is self:
+            return self
+        said = {name: value for name, value in dataclasses.asdict(options).items() if value != getattr(NO_HINTS, name)}
+        return dataclasses.replace(self, **said)
+
+
+class CollectiveHints:
+    """The deprecated name of CommunicationOptions, which make no mention of an implementation."""
+
+    def __new__(cls, bytes_per_pack: float = 0, timeout_seconds: float | None = None) -> CommunicationOptions:
+        """Make options of hints."""
+        warnings.warn(
+            "tf.distribute.experimental.CollectiveHints is deprecated; use tf.distribute.experimental.CommunicationOptions.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return CommunicationOptions(bytes_per_pack, timeout_seconds)
+
+
+def require_communication(options: Any, what: str) -> None:
+    """Raise unless options are those of an exchange, or left out."""
+    if options is not None and not isinstance(options, CommunicationOptions):
+        raise TypeError(
+            f"{what} got options={options!r}, a {type(options).__name__}; expected tf.distribute.experimental."
+            f"CommunicationOptions. Write options=CommunicationOptions(bytes_per_pack=...), or leave it out."
+        )
+
+
+def _require_number(name: str, given: Any, otherwise: str) -> None:
+    if not isinstance(given, (int, float, np.integer, np.floating)) or isinstance(given, bool):
+        raise TypeError(
+            f"CommunicationOptions() got {name}={given!r}; expected a number that is not negative. {otherwise}"
+        )
+    if not given >= 0:
+        raise ValueError(f"CommunicationOptions() got {name}={given!r}; expected 0 or more. {otherwise}")
+
+
+NO_HINTS = CommunicationOptions()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -130,13 +130,25 @@ def whole(given: Stream, count: int, dtype: np.dtype[Any]) -> Any:
     return pairs[:, 0] | pairs[:, 1] << np.uint64(32)
 
 
-def permutation(given: Stream, count: int) -> np.ndarray[Any, Any]:
+def permutation(given: Stream, count: int) -> Any:
     """An order of so many things: each place in turn is exchanged with one behind it."""
-    order, drawn = np.arange(count), np.asarray(words(given, max(count - 1, 0)))
-    for place, word in enumerate(drawn.tolist()):
-        other = place + word % (count - place)
+    order = np.arange(count)
+    if count < 2:
+        return order
+    places, drawn = order[:-1].astype(_WORD), words(given, count - 1)
+    others = places + drawn % (_WORD(count) - places)
+    if is_tracer(others):
+        nothing = others[0] & _WORD(0)  # whatever it varies over, the order has to
+        return repeated(count - 1, _exchanged, (order.astype(_WORD) ^ nothing, others, nothing))[0]
+    for place, other in enumerate(others.tolist()):
         order[[place, other]] = order[[other, place]]
     return order
+
+
+def _exchanged(state: Any) -> Any:
+    order, others, place = state
+    other = others[place]
+    return order.at[place].set(order[other]).at[other].set(order[place]), others, place + _WORD(1)
 
 
 def _floats(drawn: Any, dtype: np.dtype[Any]) -> Any:
@@ -147,6 +159,16 @@ def _floats(drawn: Any, dtype: np.dtype[Any]) -> Any:
 def _doubles(pairs: Any) -> Any:
     high, low = (pairs[..., 0] & _WORD(0xFFFFF)).astype(np.float64), pairs[..., 1].astype(np.float64)
     return high * np.float64(2.0**-20) + low * np.float64(2.0**-52)
+
+
+def uniform_pair(block: Any, dtype: np.dtype[Any]) -> Any:
+    """Two floats from a block of four words."""
+    return _doubles(block.reshape(*block.shape[:-1], 2, 2)) if dtype == np.float64 else _floats(block[..., ::2], dtype)
+
+
+def normal_pair(block: Any, dtype: np.dtype[Any]) -> Any:
+    """Two floats of the normal distribution from a block of four words."""
+    return _bell(block if dtype == np.float64 else block[..., ::2], dtype)
 
 
 def _bell(drawn: Any, dtype: np.dtype[Any]) -> Any:

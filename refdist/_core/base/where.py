@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from refdist._core.base.call_sites import Site
+    from refdist._core.base.entropy import ElementDraws
     from refdist._core.devices.device import Device
     from refdist._core.files.event_file import Recording
     from refdist._core.replicas.context import ReplicaContext
@@ -45,7 +46,17 @@ class Where(NamedTuple):
     tapes: "Tapes | None" = None  # what records the operations, to take gradients of them
     name_scope: str = ""  # what names of values recorded here begin with
     recording: "Recording | None" = None  # how tf.summary records values
+    drawing: "ElementDraws | None" = None  # where a function that a dataset calls finds random numbers
     called_from: "Site" = ()  # where the user called what a library such as Keras carries out, for messages
+
+
+class Process:
+    """How often something was changed that holds everywhere in this process: the backend, or whether functions run in Python.
+
+    Who remembers something that depends on it remembers this number as well.
+    """
+
+    changes = 0
 
 
 where_of: Callable[[Iterable[Any]], Where] = functools.partial(tuple.__new__, Where)

@@ -185,3 +185,15 @@ def _tf_config() -> dict[str, Any]:
             f"TF_CONFIG is {text[:200]!r} ({error}); expected JSON such as {{'cluster': {{'worker': ['host:port']}}, 'task': "
             f"{{'type': 'worker', 'index': 0}}}}. Correct the variable."
         ) from error
+
+
+class ScheduledClusterResolver(SimpleClusterResolver):
+    """A cluster as its scheduler tells it: only the address of the first worker is known."""
+
+    def __init__(self, coordinator: str, index: int, count: int, told_by: str) -> None:
+        workers = {number: coordinator if number == 0 else f"worker-{number}" for number in range(count)}
+        super().__init__(ClusterSpec({"worker": workers}), task_type="worker", task_id=index)
+        self.coordinator, self.told_by = coordinator, told_by
+
+    def num_accelerators(self, task_type: Any = None, task_id: Any = None, config_proto: Any = None) -> dict[str, int]:
+        return ClusterResolver.num_accelerators(self)

@@ -4,15 +4,20 @@ import contextlib
 import contextvars
 import json
 import os
+import zlib
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from refdist._core.backends.choosing import current
+from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
+from refdist._core.base.common_values import CommonValues
+from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
 from refdist._core.replicas.lockstep import Meeting, pause, play
 from refdist._core.seam.capabilities import Clustered, required
+from refdist._core.seam.peers import Peers
 
 
 def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
@@ -28,6 +33,7 @@ def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
             f"there are, at least 1. Write run_workers(program, 2)."
         )
     cluster = {"worker": [f"localhost:{20_000 + index}" for index in range(count)]}
+    configs = [json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}}) for index in range(count)]
     backends = [
         required(current(), Clustered, "run_workers()").for_task("worker", index, count) for index in range(count)
     ]
@@ -40,8 +46,7 @@ def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
     def resumed(index: int, paused: contextvars.Context | None) -> Generator[None]:
         # Greenlets do not save which device a backend computes on, and a worker may pause inside a device scope.
         device = None if paused is None else paused[HERE].device
-        config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
-        with _environment(config), backends[index].on(device):
+        with _environment(configs[index]), backends[index].on(device):
             yield
 
     return play(count, body, name=lambda index: f"worker {index} of {count}", noun="worker", scope=resumed)
@@ -52,15 +57,45 @@ def workers_run_together() -> bool:
     return HERE.get().with_workers
 
 
-def exchange(kind: str, payloads: Sequence[Any]) -> list[Any]:
-    """Send the payloads of this worker's replicas to all workers, and return those of all replicas, in order."""
+def exchange(
+    kind: str,
+    payloads: Sequence[Any],
+    peers: Peers | None,
+    details: str | None = None,
+    timeout_seconds: float | None = None,
+) -> Sequence[Any]:
+    """Send the payloads of this worker's replicas to all workers, and return those of all replicas, in order.
+
+    Args:
+        peers: the workers where they are processes of their own; None where they run together in this one.
+        details: what else must be the same on all of them, such as shapes.
+        timeout_seconds: how long processes wait for each other.
+    """
+    if peers is not None:
+        return peers.exchange(kind if details is None else f"{kind} of {details}", payloads, timeout_seconds)
     if not workers_run_together():
         raise RuntimeError(
             f"{kind} needs all workers, and this one runs alone; expected them to run together. Run the program of all workers "
             f"with refdist.cluster.run_workers(program, count)."
         )
     called_from = HERE.get().called_from
-    return pause(Meeting(kind, None, _joined, None, list(payloads), call_site(pausing=True), called_from))
+    return pause(Meeting(kind, details, _joined, None, list(payloads), call_site(pausing=True), called_from))
+
+
+def outline_of_leaves(payload: Any) -> str:
+    """The shapes and dtypes of the tensors in a nest, as a text; of slices only the dtype, because each may have others."""
+    shown = [
+        f"slices of {leaf.values.dtype}"
+        if isinstance(leaf, IndexedSlices)
+        else f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]"
+        for leaf in nest.flatten(payload)
+    ]
+    text = ", ".join(shown)
+    return (
+        text
+        if len(shown) < 9
+        else f"{', '.join(shown[:3])}, ... ({len(shown)} tensors, {zlib.crc32(text.encode()):08x})"
+    )
 
 
 def require_own_worker(device: Device) -> None:
@@ -72,8 +107,8 @@ def require_own_worker(device: Device) -> None:
         )
 
 
-def _joined(_: Any, lists: Sequence[list[Any]]) -> list[list[Any]]:
-    everything = [payload for one in lists for payload in one]
+def _joined(_: Any, lists: Sequence[list[Any]]) -> list[CommonValues]:
+    everything = CommonValues([payload for one in lists for payload in one])
     return [everything] * len(lists)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 from jax.core import eval_jaxpr as evaluated
 
+from refdist._core.base.entropy import RUNS
 from refdist._core.compilers.jax_traces import unseen_trace
 from refdist._core.seam.draft import NeedsPython
 
@@ -164,7 +165,12 @@ def number_of_steps(start: Any, limit: Any, delta: Any) -> jax.Array:
     return jnp.maximum(jnp.floor_divide(limit - start + more, delta), 0).astype(jnp.int32)
 
 
-def stirred(entropy: Any, turn: Any) -> jax.Array:
-    """The source of random numbers for one turn of a loop."""
-    last = jnp.asarray(entropy)[-1] * np.uint32(69069) + (turn.astype(jnp.uint32) + np.uint32(1)) * np.uint32(65536)
-    return jnp.asarray(entropy).at[-1].set(last)
+def stirred(entropy: Any, turn: Any, count: Any) -> jax.Array:
+    """The source of random numbers for one turn of a loop: it goes on from run to run, as long as a loop turns equally often.
+
+    Args:
+        count: how often it turns; None for a loop of which this is not known.
+    """
+    runs = jnp.asarray(entropy)[RUNS]
+    most = np.uint32(1 << 16) if count is None else jnp.asarray(count).astype(jnp.uint32)
+    return jnp.asarray(entropy).at[RUNS].set(runs * most + turn.astype(jnp.uint32))

@@ -11,8 +11,10 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from refdist._core.base.where import HERE
+from refdist._core.compilers.jaxpr_steps import meets
 from refdist._core.compilers.meshes import AXIS, constrained, manual, mesh_of
 from refdist._core.compilers.replica_compiler import ReplicaCompiler, in_program
+from refdist._core.compilers.spanning import SpanningProgram, with_constants_as_inputs
 from refdist._core.devices.device import Device
 from refdist._core.seam.compiler import Compiled, Spec, WrittenProgram
 
@@ -35,6 +37,8 @@ class MeshCompiler(ReplicaCompiler):
             cores = self._places
             if self._logical > 1:
                 cores = [backend.real_device(core) for group in plan.logical for core in group]
+            elif plan.peers is not None:
+                cores = _of_all_processes(self._places)
             self._mesh = mesh_of(cores, self.count, self._logical)
             self._same, self._each = (
                 NamedSharding(self._mesh, spec) for spec in (PartitionSpec(), PartitionSpec(AXIS))
@@ -42,6 +46,8 @@ class MeshCompiler(ReplicaCompiler):
         self._usual: Any = self._same
         # Programs with collectives that are dispatched on CPUs without waiting can abort the process.
         self.waits = self.count * self._logical > 1 and self._places[0].platform == "cpu"
+        self._wait = self.wait if self.waits else None
+        self.waits = self.waits and plan.peers is None  # otherwise that is part of a run
 
     def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
         return tensor if len(devices) == 1 else constrained(in_program(tensor), len(devices), partition)
@@ -51,6 +57,16 @@ class MeshCompiler(ReplicaCompiler):
 
     def require_room(self, array: Any) -> None:
         self._backend.require_exact(np.asarray(array))
+
+    def compile(self, program: WrittenProgram) -> Compiled:
+        if self.peers is None:
+            return super().compile(program)
+        program, constants = with_constants_as_inputs(program)
+        compiled = super().compile(program)
+        given = [self._on_all(constant) for constant in constants]
+        # Without a meeting, each process can run its part whenever it likes.
+        together = bool(program.compared) or any(map(meets, program.jaxpr.jaxpr.eqns))
+        return SpanningProgram(compiled, given, self.peers if together else None, self._wait)
 
     def compiled(self, program: WrittenProgram) -> Compiled:
         if self.count == self._logical == 1:
@@ -93,7 +109,14 @@ class MeshCompiler(ReplicaCompiler):
         elif sharding == self._same:
             self._usual = sharding  # the tensors of a loop share this very object, and comparing two takes longer
             return tensor
-        return jax.device_put(tensor, self._same)
+        return self._on_all(tensor)
+
+    def _on_all(self, tensor: Any) -> jax.Array:
+        """A tensor on each device; with several processes, on each one's own, because JAX would ask the others."""
+        if self.peers is None:
+            return jax.device_put(tensor, self._same)
+        copies = [_put(tensor, place) for place in self._places]
+        return jax.make_array_from_single_device_arrays(np.shape(tensor), self._same, copies)
 
     def lift_each(self, tensors: Sequence[Any]) -> Any:
         if self.count == 1:
@@ -102,7 +125,7 @@ class MeshCompiler(ReplicaCompiler):
         if self._logical > 1:
             join = np.concatenate if shape else np.stack
             return jax.device_put(join([np.asarray(t) for t in tensors]), self._each)
-        placed = [jax.device_put(t, place) for t, place in zip(tensors, self._places, strict=True)]
+        placed = [_put(t, place) for t, place in zip(tensors, self._places, strict=True)]
         if not shape:
             return jax.make_array_from_single_device_arrays(
                 (self.count,), self._each, [p.reshape((1,)) for p in placed]
@@ -114,15 +137,19 @@ class MeshCompiler(ReplicaCompiler):
         return part if here is None else self._backend.copy(part, here)
 
     def lower_each(self, array: Any, spec: Spec) -> list[Any]:
-        by_device = {shard.device: shard.data for shard in array.addressable_shards}
-        return [by_device[place].reshape(spec[0]) for place in self._places]
+        if self._logical > 1:
+            by_device = {shard.device: shard.data for shard in array.addressable_shards}
+            return [by_device[place].reshape(spec[0]) for place in self._places]
+        # The parts of a mesh without logical devices are in the order of the replicas; asking each for its device takes longer.
+        parts = [array.addressable_data(index) for index in range(self.local)]
+        return parts if spec[0] else [part.reshape(()) for part in parts]
 
     def whole(self, copies: Sequence[Any], storage: "Storage") -> Any:
-        if storage.own_copies and len(copies) == self.count > 1:
+        if storage.own_copies and len(copies) == self.local and self.count > 1:
             return self.lift_each(copies)
         fits = storage.homes == self.devices and self._logical == 1
         if self.count == 1 or not fits:
-            return jax.device_put(copies[0], self._same)  # a variable of another strategy, or one copy for all
+            return self._on_all(copies[0])  # a variable of another strategy, or one copy for all
         return jax.make_array_from_single_device_arrays(copies[0].shape, self._same, list(copies))
 
     def parts(self, array: Any, storage: "Storage") -> Sequence[Any]:
@@ -133,6 +160,22 @@ class MeshCompiler(ReplicaCompiler):
         homes = [self._backend.real_device(home) for home in storage.homes]
         first = by_device[self._places[0]]
         return [by_device[h].reshape(shape) if h in by_device else jax.device_put(first, h) for h in homes]
+
+
+def _put(tensor: Any, place: Any) -> Any:
+    """Put a tensor on a device, unless it lies there alone; asking JAX to do nothing takes 10 us."""
+    here = isinstance(tensor, jax.Array) and tensor.committed and tensor.devices() == {place}
+    return tensor if here else jax.device_put(tensor, place)
+
+
+def _of_all_processes(places: Sequence[Any]) -> list[Any]:
+    """The devices of all processes: of each the same ones, counted there, as of this process."""
+    by_process: dict[int, list[Any]] = {}
+    for device in jax.devices(places[0].platform):
+        by_process.setdefault(device.process_index, []).append(device)
+    own = by_process[places[0].process_index]
+    numbers = [own.index(place) for place in places]
+    return [devices[number] for _, devices in sorted(by_process.items()) for number in numbers]
 
 
 class _Spread:

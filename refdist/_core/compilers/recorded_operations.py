@@ -1,6 +1,7 @@
 """What a tape has recorded, and the gradients of it."""
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -35,10 +36,29 @@ class Recording:
     Arrays are told apart by their identity, and kept, so that no other array gets it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, of_everything: bool = False) -> None:
         self._nodes: list[_Node] = []
         self._known: dict[int, Any] = {}
         self._made: set[int] = set()  # of those, the results of operations
+        self._hidden: set[int] = set()  # arrays of which it is not known how they were made
+        self._of_everything = of_everything  # whether all numbers are watched from the beginning
+
+    def copy(self) -> "Recording":
+        """A recording that goes on where this one is now."""
+        copied = Recording(of_everything=self._of_everything)
+        copied._nodes, copied._known, copied._made = list(self._nodes), dict(self._known), set(self._made)
+        copied._hidden = set(self._hidden)
+        return copied
+
+    def without(self, arrays: Sequence[Any]) -> "Recording":
+        """The same recording, in which arrays do not depend on anything."""
+        stops, copied = set(map(id, arrays)), self.copy()
+        copied._nodes = [
+            node._replace(outputs=tuple(_unnamed(one) if id(one) in stops else one for one in node.outputs))
+            for node in self._nodes
+        ]
+        copied._made -= stops
+        return copied
 
     def watch(self, array: Any) -> None:
         """Record from now on what depends on an array."""
@@ -46,7 +66,7 @@ class Recording:
 
     def knows(self, array: Any) -> bool:
         """Say whether an array is watched, or depends on one that is."""
-        return id(array) in self._known
+        return self._of_everything or id(array) in self._known
 
     def note(
         self,
@@ -56,17 +76,33 @@ class Recording:
         backward: Backward | None = None,
     ) -> None:
         """Record an operation, if it is on something that is watched; its results are watched too, unless they are integers."""
+        if self._of_everything:
+            arrays = [one for one in inputs if isinstance(one, jax.Array) and _has_gradients(one)]
+            self._known.update((id(array), array) for array in arrays)
         watched = tuple(id(array) in self._known for array in inputs)
         if not any(watched):
             return
-        changing = [array for array in outputs if jnp.issubdtype(array.dtype, jnp.inexact)]
+        # An operation may also return what it was given, which does not depend on it.
+        named = tuple(_unnamed(array) if id(array) in self._known else array for array in outputs)
+        changing = [one for one, array in zip(named, outputs, strict=True) if one is array and _has_gradients(one)]
         if not changing:
-            return
-        if any(id(array) in self._known for array in changing):  # an operation that returns what it was given
             return
         self._known.update((id(array), array) for array in changing)
         self._made.update(map(id, changing))
-        self._nodes.append(_Node(tuple(inputs), watched, tuple(outputs), operation, backward))
+        self._nodes.append(_Node(tuple(inputs), watched, named, operation, backward))
+
+    def hide(self, arrays: Sequence[Any]) -> None:
+        """Remember arrays whose making was not recorded."""
+        self._known.update((id(array), array) for array in arrays)
+        self._hidden.update(map(id, arrays))
+
+    def hides(self, targets: Sequence[Any]) -> bool:
+        """Say whether a target depends on an array whose making was not recorded."""
+        needed = set(map(id, targets))
+        for node in reversed(self._nodes if self._hidden else []):
+            if any(id(array) in needed for array in node.outputs):
+                needed.update(id(x) for x, w in zip(node.inputs, node.watched, strict=True) if w)
+        return not needed.isdisjoint(self._hidden)
 
     def gradients(self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[int]) -> dict[int, Any]:
         """The gradients of a sum of targets, each times its seed, with respect to arrays; without those that are unconnected.
@@ -77,7 +113,7 @@ class Recording:
         held: dict[int, Any] = {}
         connected = self._connected(sources)
         for target, seed in zip(targets, seeds, strict=True):
-            if id(target) in connected:
+            if id(target) in connected and _has_gradients(target):
                 _add(held, id(target), jnp.ones_like(target) if seed is None else _dense(seed).astype(target.dtype))
         for nodes in reversed(self._segments([target for target in targets if id(target) in held], connected, sources)):
             if nodes[0].backward is None:
@@ -88,18 +124,30 @@ class Recording:
 
     def jacobians(self, target: Any, sources: Sequence[int]) -> dict[int, Any]:
         """The derivatives of each element of a target."""
-        shape = target.shape
-        basis = jnp.eye(target.size, dtype=target.dtype).reshape(target.size, *shape)
+        basis = jnp.eye(target.size, dtype=target.dtype).reshape(target.size, *target.shape)
+        rows = self._of_each(target, basis, sources)
+        return {source: value.reshape(*target.shape, *value.shape[1:]) for source, value in rows.items()}
+
+    def batch_jacobians(self, target: Any, sources: Sequence[int]) -> dict[int, Any]:
+        """The derivatives of each element of a target's rows; those of a row depend on nothing but the same row of a source."""
+        shape = target.shape[1:]
+        places = jnp.eye(math.prod(shape), dtype=target.dtype).reshape(-1, 1, *shape)
+        rows = self._of_each(target, places * jnp.ones_like(target), sources)
+        return {
+            source: jnp.moveaxis(value.reshape(*shape, *value.shape[1:]), len(shape), 0)
+            for source, value in rows.items()
+        }
+
+    def _of_each(self, target: Any, seeds: Any, sources: Sequence[int]) -> dict[int, Any]:
+        """The gradients for each of several seeds, stacked."""
 
         def row(seed: Any) -> dict[int, Any]:
             return {source: _dense(value) for source, value in self.gradients([target], [seed], sources).items()}
 
         if all(node.backward is None for node in self._nodes):
-            rows = jax.vmap(row)(basis)
-        else:  # other people's functions, and collectives, take one at a time
-            every = [row(seed) for seed in basis]
-            rows = {source: jnp.stack([one[source] for one in every]) for source in (every[0] if every else {})}
-        return {source: value.reshape(*shape, *value.shape[1:]) for source, value in rows.items()}
+            return jax.vmap(row)(seeds)
+        every = [row(seed) for seed in seeds]  # other people's functions, and collectives, take one at a time
+        return {source: jnp.stack([one[source] for one in every]) for source in (every[0] if every else {})}
 
     def _connected(self, sources: Sequence[int]) -> set[int]:
         """The ids of everything that depends on the sources, and of these themselves."""
@@ -150,6 +198,15 @@ class Recording:
         for array, watched, gradient in zip(node.inputs, node.watched, node.backward(incoming), strict=True):
             if watched and gradient is not None and id(array) in connected:
                 _add(held, id(array), gradient)
+
+
+def _has_gradients(array: Any) -> bool:
+    return jnp.issubdtype(array.dtype, jnp.inexact)
+
+
+def _unnamed(array: Any) -> Any:
+    """What stands for a result that nobody can ask for."""
+    return jax.ShapeDtypeStruct(array.shape, array.dtype)
 
 
 def _add(held: dict[int, Any], key: int, gradient: Any) -> None:

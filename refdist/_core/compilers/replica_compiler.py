@@ -50,11 +50,12 @@ class ReplicaCompiler(abc.ABC):
     waits: bool = False
 
     def __init__(self, plan: "Plan") -> None:
-        self.real, self.devices, self.count = plan.backend, plan.devices, len(plan.devices)
+        self.real, self.devices, self.local = plan.backend, plan.devices, len(plan.devices)
+        self.peers, self.count = plan.peers, self.local if plan.peers is None else plan.replicas
         self.timed: Timed | None = capability(plan.backend, Timed)
         self.draft_backend: Backend = DraftBackend(self.real, self.lay_out, self.require_room)
         self._steps_differ = False  # in the program that is being written
-        self._algorithm = plan.collectives.algorithm
+        self._algorithm = plan.collectives.algorithm_of(plan.communication)
 
     # What a replica can say about itself and the others while a program is written.
 
@@ -78,6 +79,14 @@ class ReplicaCompiler(abc.ABC):
             return [tensor]
         gathered = lax.all_gather(in_program(tensor), AXIS)
         return [gathered[index] for index in range(self.count)]
+
+    def of_local_replicas(self, tensor: jax.Array) -> list[jax.Array]:
+        if self.local == self.count:
+            return self.of_all_replicas(tensor)
+        if self.local == 1:
+            return [tensor]
+        gathered, first = lax.all_gather(in_program(tensor), AXIS), lax.axis_index(AXIS) // self.local * self.local
+        return [gathered[first + index] for index in range(self.local)]
 
     def own_of(self, tensors: Sequence[Any]) -> Any:
         return tensors[0] if self.count == 1 else jnp.stack(tensors)[lax.axis_index(AXIS)]
@@ -107,7 +116,7 @@ class ReplicaCompiler(abc.ABC):
         for const in jaxpr.consts:
             if is_tracer(const):
                 lax.eq(const, const)  # a tensor of another trace, which has ended: JAX says where it was made
-        varying, needless = varying_outputs(jaxpr.jaxpr, own_inputs)
+        varying, needless = self._varying(jaxpr.jaxpr, own_inputs)
         present = {id(atom) for eqn in jaxpr.jaxpr.eqns for atom in eqn.invars} | {id(v) for v in jaxpr.jaxpr.outvars}
         owned = [*own_outputs, *[False] * (len(varying) - len(own_outputs))]
         compared = [i for i, (own, varies) in enumerate(zip(owned, varying, strict=True)) if varies and not own]
@@ -122,6 +131,11 @@ class ReplicaCompiler(abc.ABC):
             further=further.numbers,
         )
 
+    def _varying(self, jaxpr: Any, own_inputs: Sequence[bool]) -> tuple[list[bool], set[int]]:
+        """Which outputs may differ between replicas, and which sums are needless; plain values are each process's own."""
+        varying, needless = varying_outputs(jaxpr, own_inputs)
+        return varying, needless if self.peers is None else set()
+
     def further_input(self, spec: Spec, number: int, *, own: bool) -> jax.Array:
         shape, dtype = spec
         return further_input(shape, _narrowed(dtype), own=own and self.count > 1, number=number)
@@ -134,7 +148,7 @@ class ReplicaCompiler(abc.ABC):
 
     def sized(self, program: WrittenProgram, sizes: Mapping[str, int]) -> WrittenProgram:
         jaxpr = sized(program.jaxpr, sizes)
-        _, needless = varying_outputs(jaxpr.jaxpr, program.own_inputs)
+        _, needless = self._varying(jaxpr.jaxpr, program.own_inputs)
         return dataclasses.replace(program, jaxpr=jaxpr, needless_sums=frozenset(needless))
 
     def write_replica(self, body: Callable[[], Sequence[Any]]) -> ReplicaPart:

@@ -13,7 +13,8 @@ from refdist._core.devices.tensor import make
 from refdist._core.input import batching, mapping, sources, transforms, windows
 from refdist._core.input.capture import captured
 from refdist._core.input.dataset_options import SHARD_HINT, Options
-from refdist._core.input.position import Loop, Pass
+from refdist._core.input.optional import AskedForNext
+from refdist._core.input.position import Pass
 from refdist._core.input.rarer_methods import RarerMethods
 from refdist._core.input.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Skip, Stage
 from refdist._core.replicas import context
@@ -240,13 +241,8 @@ class Dataset(RarerMethods):
         return Dataset(transforms.Prefetch(self.stage, int(buffer_size)))
 
     def cache(self, filename: str = "", name: Any = None) -> "Dataset":
-        """Keep the elements of the first complete loop in memory."""
-        if filename:
-            raise ValueError(
-                f"cache() got filename={filename!r}; expected none, because elements are kept in memory only. Leave it out, or "
-                f"write the elements to a file with tf.io.TFRecordWriter."
-            )
-        return Dataset(transforms.Cache(self.stage))
+        """Keep the elements of the first complete loop, in memory or in a file that later programs find."""
+        return Dataset(transforms.Cache(self.stage, str(filename)))
 
     def with_options(self, options: Options, name: Any = None) -> "Dataset":
         """Set options of the dataset; earlier ones stay, unless these override them."""
@@ -308,7 +304,7 @@ class Dataset(RarerMethods):
         return f"<{self.stage.name} shapes: {shapes_text(spec)}, types: {types_text(spec)}>"
 
 
-class DatasetIterator(Loop):
+class DatasetIterator(AskedForNext):
     """One loop over a dataset; its position can be saved and restored."""
 
     def __init__(self, dataset: Dataset, leaf: Callable[[Any], Any]) -> None:

@@ -1,17 +1,18 @@
 """DistributedDataset, its iterator, and the steps that are read ahead of a loop."""
 
 import collections
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from refdist._core.base.errors import OutOfRangeError
 from refdist._core.base.where import HERE
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.dataset_options import Options
-from refdist._core.input.position import End, Loop, Pass, State
+from refdist._core.input.optional import AskedForNext
+from refdist._core.input.position import End, Pass, State
 from refdist._core.input.replica_batches import Step, StepSource
 from refdist._core.input.sources import Loader
 from refdist._core.input.stage import Stage
+from refdist._core.input.worker_positions import everybodys, own_part
 from refdist._core.seam.draft import leave_draft_for_data
 
 
@@ -31,7 +32,7 @@ class DistributedDataset:
         return self._source.element_spec
 
 
-class DistributedIterator(Loop):
+class DistributedIterator(AskedForNext):
     """One loop over a distributed dataset; its position can be saved and restored."""
 
     def __init__(self, source: StepSource) -> None:
@@ -51,32 +52,13 @@ class DistributedIterator(Loop):
                 "replicas their parts. Write strategy.run(fn, args=(next(iterator),))."
             )
 
-    def get_next(self) -> Any:
-        """Return the next element, or raise an OutOfRangeError at the end."""
-        if HERE.get().draft is not None:
-            return next(self)
-        mark = self._at[1]
-        try:
-            return next(self)
-        except StopIteration as end:
-            raise OutOfRangeError(
-                "The iterator is at its end; expected a further element. Make a new one with iter()."
-            ) from end
-        except BaseException:
-            self._settle(mark)
-            raise
+    def saved_state(self) -> State:
+        """Return the position on all workers; where each has its own part of the data, all of them must ask for it."""
+        return everybodys(self.state(), self._source)
 
-    def get_next_as_optional(self) -> "Optional":
-        """Return the next element as an Optional, which is empty at the end."""
-        leave_draft_for_data()  # whether it is empty is known only when a program runs
-        mark = self._at[1]
-        try:
-            return Optional([next(self)])
-        except StopIteration:
-            return Optional([])
-        except BaseException:
-            self._settle(mark)
-            raise
+    def restore_saved(self, saved: Any) -> None:
+        """Continue where the loop was on this worker; where all read the same data, with any number of workers."""
+        self._start(own_part(saved, self._source))
 
     def _start(self, state: State | None) -> None:
         self._record = self._source.recorder()
@@ -85,23 +67,6 @@ class DistributedIterator(Loop):
     def _delivered(self, step: Step) -> Any:
         self._record(step[1])
         return step[0]
-
-
-class Optional:
-    """A value that may be missing."""
-
-    def __init__(self, values: Sequence[Any]) -> None:
-        self._values = values
-
-    def has_value(self) -> bool:
-        """Say whether there is a value."""
-        return bool(self._values)
-
-    def get_value(self) -> Any:
-        """Return the value, or raise an OutOfRangeError if there is none."""
-        if not self._values:
-            raise OutOfRangeError("The box is empty; expected a value. Ask has_value() first.")
-        return self._values[0]
 
 
 class _ReadAhead:
@@ -140,7 +105,7 @@ class _ReadAhead:
     def _continues(self) -> bool:
         """Say whether any worker has another step; if only others do, this one takes part with an empty step."""
         if self._ready or self._end_after_ready is StopIteration:
-            return self._source.any_worker_continues(bool(self._ready))
+            return self._source.any_worker_continues(self._ready[0][0][0] if self._ready else None)
         return False
 
     def _read(self) -> None:

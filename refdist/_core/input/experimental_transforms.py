@@ -32,6 +32,14 @@ sample_from_datasets = Dataset.sample_from_datasets
 Counter = Dataset.counter
 
 
+load = Dataset.load
+
+
+def save(dataset: Dataset, path: str, compression: str | None = None, **options: Any) -> None:
+    """Write all elements to a folder."""
+    dataset.save(path, compression, **options)
+
+
 def cardinality(dataset: Dataset) -> Any:
     """Count the elements of a dataset."""
     return dataset.cardinality()

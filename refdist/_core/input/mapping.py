@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import nest
+from refdist._core.base.entropy import ElementDraws
+from refdist._core.base.where import entered
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import Tensor, make
 from refdist._core.input.sources import element_of
@@ -23,19 +25,26 @@ _HOST = Device("CPU:0")
 _END: Any = object()
 
 
-def call_on_element(method: str, function: Callable[..., Any], index: int, element: Any) -> Any:
-    """Call a user's function with an element; an error in it says which element that was."""
+def call_on_element(
+    method: str, function: Callable[..., Any], index: int, element: Any, turn: int | None = None
+) -> Any:
+    """Call a user's function with an element; an error in it says which element that was.
+
+    Args:
+        turn: how often it was called before, which decides about its random numbers; as many times as there were elements.
+    """
     try:
-        return call(function, element)
+        return call(function, element, index if turn is None else turn)
     except Exception as error:
         error.add_note(f"raised in {method}() at element {index} of this pass")
         raise
 
 
-def call(function: Callable[..., Any], element: Any) -> Any:
+def call(function: Callable[..., Any], element: Any, turn: int = 0) -> Any:
     """Call a user's function with an element as read-only tensors; a tuple becomes several arguments."""
     shown = nest.map_structure(lambda leaf: leaf if is_dataset(leaf) else make(np.asarray(leaf), _HOST), element)
-    return function(*shown) if isinstance(shown, tuple) and not hasattr(shown, "_fields") else function(shown)
+    with entered(drawing=ElementDraws(turn)):
+        return function(*shown) if isinstance(shown, tuple) and not hasattr(shown, "_fields") else function(shown)
 
 
 def to_arrays(result: Any) -> Any:
@@ -50,9 +59,9 @@ class Map(Stage):
     name = "MapDataset"
     one_to_one = True
 
-    def __init__(self, stage: Stage, function: Callable[..., Any], parallel: int) -> None:
+    def __init__(self, stage: Stage, function: Callable[..., Any], parallel: int, spec: Any = None) -> None:
         super().__init__(stage)
-        self._function, self._parallel, self._spec = function, parallel, None
+        self._function, self._parallel, self._spec, self._begin = function, parallel, spec, 0
         # Parallel calls take elements from the input before their results are delivered, so the two counts differ.
         self.one_to_one = parallel <= 1
         self.name = "MapDataset" if parallel <= 1 else "ParallelMapDataset"
@@ -63,18 +72,24 @@ class Map(Stage):
         return self._spec
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        elements = self.inputs[0].elements(iteration)
+        elements, turns = self.inputs[0].elements(iteration), iteration.turns(self, self._begin)
         if self._parallel > 1:
-            yield from self._parallel_results(elements)
+            yield from self._parallel_results(elements, turns)
         else:
             for index, element in enumerate(elements):
-                yield self.mapped(index, element)
+                yield self.mapped(index, element, next(turns))
 
-    def mapped(self, index: int, element: Any) -> Any:
+    def mapped(self, index: int, element: Any, turn: int | None = None) -> Any:
         """What the function makes of one element."""
-        return to_arrays(call_on_element("map", self._function, index, element))
+        return to_arrays(call_on_element("map", self._function, index, element, turn))
 
-    def _parallel_results(self, elements: Iterator[Any]) -> Iterator[Any]:
+    def resumed(self, consumed: int) -> Stage:
+        left = super().resumed(consumed)
+        if isinstance(left, Map):
+            left._begin = self._begin + consumed  # so that its random numbers go on
+        return left
+
+    def _parallel_results(self, elements: Iterator[Any], turns: Iterator[int]) -> Iterator[Any]:
         futures = importlib.import_module("concurrent.futures")  # takes 10 ms, and is rarely needed
         pool = futures.ThreadPoolExecutor(self._parallel)
         try:
@@ -89,7 +104,7 @@ class Map(Stage):
                 if element is _END:
                     break
                 # In the context of the caller, so that the function sees the same strategy and backend.
-                waiting.append(pool.submit(contextvars.copy_context().run, self.mapped, index, element))
+                waiting.append(pool.submit(contextvars.copy_context().run, self.mapped, index, element, next(turns)))
                 if len(waiting) >= self._parallel:
                     yield waiting.popleft().result()
             while waiting:
@@ -120,9 +135,9 @@ class Map(Stage):
         return spec_of(to_arrays(call(self._function, element)))
 
 
-def is_true(method: str, predicate: Callable[..., Any], index: int, element: Any) -> bool:
+def is_true(method: str, predicate: Callable[..., Any], index: int, element: Any, turn: int | None = None) -> bool:
     """What a predicate says about an element."""
-    kept = np.asarray(call_on_element(method, predicate, index, element))
+    kept = np.asarray(call_on_element(method, predicate, index, element, turn))
     if kept.dtype != bool or kept.shape:
         raise ValueError(
             f"The predicate given to {method}() returned {kept} for element {index}; expected a single bool. Compare, for "
@@ -141,8 +156,9 @@ class Filter(Stage):
         self._predicate = predicate
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
+        turns = iteration.turns(self)
         for index, element in enumerate(self.inputs[0].elements(iteration)):
-            if is_true("filter", self._predicate, index, element):
+            if is_true("filter", self._predicate, index, element, next(turns)):
                 yield element
 
     def require_valid(self) -> None:

@@ -132,6 +132,14 @@ class Loop:
         """Continue where a loop over the same data was, even with other replicas: no element is lost or repeated."""
         self._start(require_position(state))
 
+    def saved_state(self) -> State:
+        """Return the position in a form that holds on all workers, which then must all ask for it."""
+        return self.state()
+
+    def restore_saved(self, saved: Any) -> None:
+        """Continue where the loop was on this worker."""
+        self.restore(saved)
+
     def _start(self, state: State | None) -> None:
         elements = self._begin(state)
         self._put_back: list[tuple[Any, Callable[[], State]]] = []  # elements that wait, the next one last, with marks

@@ -1,6 +1,9 @@
 """The methods of datasets that fewer programs use."""
 
+import collections
+import importlib
 import itertools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -9,10 +12,10 @@ import numpy as np
 from refdist._core.base import nest
 from refdist._core.base.callables import require_callable
 from refdist._core.base.dtypes import numpy_dtype
-from refdist._core.base.errors import InvalidArgumentError
+from refdist._core.base.errors import InvalidArgumentError, NotFoundError
 from refdist._core.input import selections
 from refdist._core.input.capture import captured
-from refdist._core.input.stage import Stage
+from refdist._core.input.stage import Iteration, Stage
 
 
 class RarerMethods:
@@ -34,12 +37,33 @@ class RarerMethods:
         raise AttributeError(f"{text}{remedy}", name=name, obj=self)
 
     @classmethod
-    def load(cls, path: str, *args: Any, **kwargs: Any) -> Any:
-        """Refuse to read what TensorFlow's save() wrote."""
-        raise NotImplementedError(
-            f"Dataset.load({path!r}) was called; expected a file of records. Write one with tf.io.TFRecordWriter, and read it with "
-            f"tf.data.TFRecordDataset."
+    def load(cls, path: str, element_spec: Any = None, compression: str | None = None, reader_func: Any = None) -> Any:
+        """Read what save() has written; not what TensorFlow's has."""
+        if reader_func is not None:
+            raise NotImplementedError(
+                "load() got reader_func; expected none, because there is one file. Use shuffle() and the like on what it returns."
+            )
+        file = os.path.join(path, _SAVED)
+        if not os.path.exists(file):
+            raise NotFoundError(
+                f"load() found no {_SAVED} in {path!r}; expected a folder that save() of refdist wrote. Write data of TensorFlow "
+                f"with tf.io.TFRecordWriter, and read them with tf.data.TFRecordDataset."
+            )
+        return cls.of(element_files().SavedElements(file, compression))
+
+    def save(
+        self, path: str, compression: str | None = None, shard_func: Any = None, checkpoint_args: Any = None
+    ) -> None:
+        """Write all elements to a folder, from which load() reads them."""
+        if shard_func is not None or checkpoint_args is not None:
+            raise NotImplementedError(
+                "save() got shard_func or checkpoint_args; expected none, because it writes one file at once. Leave them out."
+            )
+        os.makedirs(path, exist_ok=True)
+        written = element_files().write(
+            os.path.join(path, _SAVED), self.stage.elements(Iteration()), self.stage.spec(), compression
         )
+        collections.deque(written, maxlen=0)
 
     @classmethod
     def counter(cls, start: int = 0, step: int = 1, dtype: Any = np.int64, name: Any = None) -> Any:
@@ -168,11 +192,18 @@ class RarerMethods:
         return found[0]
 
 
+_SAVED = "data.elements"
+
+
+def element_files() -> Any:
+    """The module that reads and writes files of elements, which needs readers."""
+    return importlib.import_module("refdist._core.input.element_files")
+
+
 _LACKING = {
     "fingerprint": "a hash of what the dataset is made of",
     "ragged_batch": "padded_batch(), and masks",
     "rejection_resample": "sample_from_datasets(), with a filter() for each class",
-    "save": "tf.io.TFRecordWriter, and read it with tf.data.TFRecordDataset",
     "snapshot": "cache(), or tf.io.TFRecordWriter",
     "sparse_batch": "padded_batch(), and masks",
 }

@@ -42,7 +42,7 @@ class Reader(Stage):
     def each(self, iteration: Iteration) -> Iterator[Any]:
         for name in self.files:
             try:
-                with _opened(name, self._compression) as file:
+                with opened(name, self._compression) as file:
                     for record in self._records(file, name):
                         yield np.array(record, dtype=object)
             except FileNotFoundError as error:
@@ -74,14 +74,14 @@ class TextLineDataset(Dataset):
     """The lines of one or more text files."""
 
     def __init__(self, filenames: Any, compression_type: str | None = None, **options: Any) -> None:
-        super().__init__(_reading_stage("TextLineDataset", filenames, compression_type, _lines))
+        super().__init__(reading_stage("TextLineDataset", filenames, compression_type, _lines))
 
 
 class TFRecordDataset(Dataset):
     """The records of one or more TFRecord files."""
 
     def __init__(self, filenames: Any, compression_type: str | None = None, **options: Any) -> None:
-        super().__init__(_reading_stage("TFRecordDataset", filenames, compression_type, _records))
+        super().__init__(reading_stage("TFRecordDataset", filenames, compression_type, records))
 
 
 class FixedLengthRecordDataset(Dataset):
@@ -100,7 +100,7 @@ class FixedLengthRecordDataset(Dataset):
         def pieces(file: BinaryIO, name: str) -> Iterator[bytes]:
             return _pieces(file.read(), name, int(record_bytes), int(header_bytes or 0), int(footer_bytes or 0))
 
-        super().__init__(_reading_stage("FixedLengthRecordDataset", filenames, compression_type, pieces))
+        super().__init__(reading_stage("FixedLengthRecordDataset", filenames, compression_type, pieces))
 
 
 def _pieces(data: bytes, name: str, size: int, header: int, footer: int) -> Iterator[bytes]:
@@ -119,7 +119,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
         yield line.removesuffix(b"\n").replace(b"\r", b"")
 
 
-def _records(file: BinaryIO, name: str) -> Iterator[bytes]:
+def records(file: BinaryIO, name: str) -> Iterator[bytes]:
     """Deliver the records that `tf.io.TFRecordWriter` wrote, and verify the checksums of each."""
     offset = 0
     while True:
@@ -162,9 +162,10 @@ def _read_up_to(file: BinaryIO, length: int) -> bytes:
     return b"".join(pieces)
 
 
-def _reading_stage(
+def reading_stage(
     name: str, filenames: Any, compression: str | None, records: Callable[[BinaryIO, str], Iterator[bytes]]
 ) -> Stage:
+    """The stage that reads files, whose names may be a dataset."""
     if not isinstance(filenames, Dataset):
         return Reader(name, _names(filenames), compression, records)
     # Names that are themselves a dataset are read on demand, and can be divided among workers before that.
@@ -185,7 +186,8 @@ def _names(filenames: Any) -> list[str]:
         ) from error
 
 
-def _opened(name: str, compression: str) -> Any:
+def opened(name: str, compression: str) -> Any:
+    """Open a file that may be compressed."""
     file = open(name, "rb")  # noqa: SIM115
     if compression == "GZIP":
         with file:

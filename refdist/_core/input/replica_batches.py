@@ -1,7 +1,6 @@
 """How the batches of a dataset reach the replicas: each global batch is split among them, or each gets whole batches."""
 
 import abc
-import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,8 @@ from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import make
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.dataset_options import Options
+from refdist._core.input.input_worker import InputWorker
+from refdist._core.input.pieces import empty_like, piece_of, require_batch, rows_of, size_of, zeros_of
 from refdist._core.input.position import Pass
 from refdist._core.input.sharding import autosharded, cut_batch, global_batch_size
 from refdist._core.input.stage import Iteration, Stage
@@ -25,21 +26,12 @@ from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec, batched, re
 from refdist._core.replicas.values import PerReplica
 from refdist._core.seam.backend import host_device
 from refdist._core.seam.capabilities import KeepsLedger, capability
+from refdist._core.seam.peers import mark_uneven
 
 if TYPE_CHECKING:
     from refdist._core.strategies.plan import Plan
 
 Step = tuple[Any, Sequence[range]]  # what the replicas get, and which samples that is
-
-
-@dataclasses.dataclass(frozen=True)
-class InputWorker:
-    """The worker that reads the data: its number among all input pipelines, and how many replicas they feed."""
-
-    pipelines: int
-    index: int
-    replicas: int  # of all workers
-    any_continues: Callable[[bool], bool] = lambda continues: continues  # takes whether this worker has another step
 
 
 class Placer:
@@ -117,6 +109,8 @@ class StepSource(abc.ABC):
 
     stage: Stage
     ahead: int  # how many steps are read before they are wanted
+    worker: InputWorker = InputWorker(1, 0, 1)
+    shared: bool = True  # whether all workers read the same data, so that a position holds for any number of them
     _placer: Placer
 
     @property
@@ -133,8 +127,15 @@ class StepSource(abc.ABC):
         """Make steps of the elements of one pass."""
 
     @abc.abstractmethod
-    def any_worker_continues(self, continues: bool) -> bool:
-        """Say whether any worker has another step, given whether this one does."""
+    def any_worker_continues(self, step: Any) -> bool:
+        """Say whether any worker has another step, given the element of this one's, or None."""
+
+    def _ask_all(self, worker: InputWorker, element: Any) -> bool:
+        """Ask all workers, and note whether their pieces are of different shapes."""
+        continues, even = worker.any_continues(element)
+        if not even and element is not None and self._placer.plan.peers is not None:
+            mark_uneven(nest.flatten(element))
+        return continues
 
     def recorder(self) -> Callable[[Sequence[range]], None]:
         """Return a function that records the samples of each step of one loop."""
@@ -144,8 +145,11 @@ class StepSource(abc.ABC):
         """A step without samples, for a worker that has run out of data before others; shaped like the last step, if any."""
         local = len(self._placer.plan.devices)
         if last is None:
-            last = self._placer.place([nest.map_structure(_zeros, self.stage.spec())] * local)
-        return nest.map_structure(_empty_like, last), [range(0)] * local
+            last = self._placer.place([nest.map_structure(zeros_of, self.stage.spec())] * local)
+        element = nest.map_structure(empty_like, last)
+        if self._placer.plan.peers is not None:
+            mark_uneven(nest.flatten(element))
+        return element, [range(0)] * local
 
 
 class GlobalBatches(StepSource):
@@ -162,35 +166,36 @@ class GlobalBatches(StepSource):
     ) -> None:
         policy = options.experimental_distribute.auto_shard_policy
         self.stage = autosharded(stage, policy, worker.pipelines, worker.index, agree)
-        self._placer, self._worker, self._even = placer, worker, even
+        self._placer, self.worker, self._even = placer, worker, even
         self._batch_size, self.ahead = global_batch_size(stage), worker.replicas
         # Where every worker reads all batches and takes its part of each, they all have the same number of steps.
         self._divided = isinstance(self.stage, DividedBatches)
         self._cut_equally = even or (self._divided and isinstance(stage, CutEqually))
+        self.shared = self._divided or worker.pipelines == 1
 
     @property
     def element_spec(self) -> Any:
         spec = self.stage.spec()
-        if self._worker.replicas == 1:
+        if self.worker.replicas == 1:
             return spec
         for leaf in nest.flatten(spec):
-            _require_batch(len(leaf.shape))
+            require_batch(len(leaf.shape))
         return self._placer.spec(batched(unbatched(spec), None))
 
     def stages(self) -> list[str]:
-        worker = self._worker
+        worker = self.worker
         size = math.ceil(self._batch_size / worker.replicas) if self._batch_size else "?"
         shard = [f"shard({worker.pipelines}, {worker.index})"] if worker.pipelines > 1 else []
         return [f"rebatch({size})", *shard, f"prefetch({worker.replicas})"]
 
-    def any_worker_continues(self, continues: bool) -> bool:
-        return continues if self._divided or self._even else self._worker.any_continues(continues)
+    def any_worker_continues(self, step: Any) -> bool:
+        return step is not None if self._divided or self._even else self._ask_all(self.worker, step)
 
     def steps(self, elements: Pass) -> Iterator[Step]:
-        progress, replicas = elements.progress, self._worker.replicas
+        progress, replicas = elements.progress, self.worker.replicas
         local, seen = len(self._placer.plan.devices), elements.consumed + elements.skip
         for batch in elements:
-            size = _size(batch) if replicas > 1 else elements.consumed - seen
+            size = size_of(batch) if replicas > 1 else elements.consumed - seen
             first, seen = seen, seen + size
             if replicas == 1:
                 yield self._placer.place([batch]), [range(first, seen)]
@@ -203,17 +208,22 @@ class GlobalBatches(StepSource):
             if self._batch_size is None and elements.first_batch_size is None:
                 elements.first_batch_size = size
             full_size = size if self._cut_equally else self._batch_size or elements.first_batch_size or size
+            uneven = False
             if self._divided:
-                first_replica = self._worker.index * local
+                first_replica = self.worker.index * local
                 (everything,) = cut_batch(size, full_size, replicas, replicas)
                 cuts = [everything[first_replica : first_replica + local]]
+                uneven = self._placer.plan.peers is not None and len({end - start for start, end in everything}) > 1
             else:
                 cuts = cut_batch(size, full_size, replicas, local)
             for number, step in enumerate(cuts, 1):
                 progress.samples = step[-1][1] if number < len(cuts) else 0
                 samples = [range(first + start, first + stop) for start, stop in step]
-                yield self._placer.place([_piece(batch, start, stop) for start, stop in step]), samples
-            if self._worker.pipelines > 1:
+                element = self._placer.place([piece_of(batch, start, stop) for start, stop in step])
+                if uneven:
+                    mark_uneven(nest.flatten(element))
+                yield element, samples
+            if self.worker.pipelines > 1:
                 progress.before = elements.mark()
 
 
@@ -222,7 +232,8 @@ class PerReplicaBatches(StepSource):
 
     def __init__(self, dataset_fn: Callable[[InputContext], Any], placer: Placer, worker: InputWorker) -> None:
         given = InputContext(worker.pipelines, worker.index, worker.replicas)
-        self.stage, self._placer, self._worker = _made(dataset_fn, given, placer), placer, worker
+        self.stage, self._placer, self.worker = _made(dataset_fn, given, placer), placer, worker
+        self.shared = worker.pipelines == 1
         self.ahead = len(placer.plan.devices)
 
     @property
@@ -237,8 +248,8 @@ class PerReplicaBatches(StepSource):
     def stages(self) -> list[str]:
         return [f"prefetch({len(self._placer.plan.devices)})"]
 
-    def any_worker_continues(self, continues: bool) -> bool:
-        return self._worker.any_continues(continues)
+    def any_worker_continues(self, step: Any) -> bool:
+        return self._ask_all(self.worker, step)
 
     def steps(self, elements: Pass) -> Iterator[Step]:
         local, before = len(self._placer.plan.devices), elements.consumed + elements.skip
@@ -253,7 +264,7 @@ class PerReplicaBatches(StepSource):
                 batches, samples = [], []
         if batches:
             missing = local - len(batches)
-            filled = [*batches, *[nest.map_structure(_empty_like, batches[0])] * missing]
+            filled = [*batches, *[nest.map_structure(empty_like, batches[0])] * missing]
             yield self._placer.place(filled), [*samples, *[range(before, before)] * missing]
 
 
@@ -278,13 +289,13 @@ class OwnPipelines(StepSource):
     def stages(self) -> list[str]:
         return ["prefetch(1)"]
 
-    def any_worker_continues(self, continues: bool) -> bool:
-        return continues  # there is one worker
+    def any_worker_continues(self, step: Any) -> bool:
+        return step is not None  # there is one worker
 
     def steps(self, elements: Pass) -> Iterator[Step]:
         seen = 0
         for parts in elements:
-            ends = list(itertools.accumulate((_rows(part) for part in parts), initial=seen))
+            ends = list(itertools.accumulate((rows_of(part) for part in parts), initial=seen))
             seen = ends[-1]
             yield self._placer.place(parts), list(itertools.starmap(range, itertools.pairwise(ends)))
 
@@ -300,7 +311,7 @@ class Abreast(Stage):
     def each(self, iteration: Iteration) -> Iterator[Any]:
         for parts in itertools.zip_longest(*(stage.elements(iteration) for stage in self.inputs), fillvalue=_ENDED):
             there = next(part for part in parts if part is not _ENDED)
-            yield tuple(nest.map_structure(_empty_like, there) if part is _ENDED else part for part in parts)
+            yield tuple(nest.map_structure(empty_like, there) if part is _ENDED else part for part in parts)
 
     def cardinality(self) -> int:
         totals = [stage.cardinality() for stage in self.inputs]
@@ -322,52 +333,6 @@ def _made(dataset_fn: Callable[[InputContext], Any], given: InputContext, placer
     return made.stage
 
 
-def _rows(element: Any) -> int:
-    first = nest.flatten(element)[0]
-    return len(first) if np.ndim(first) else 1
-
-
 def _tensor(put: Callable[[Any, Device], Any], leaf: Any, device: Device) -> Any:
     array = leaf if type(leaf) is np.ndarray else np.asarray(require_tensor(leaf))
     return make(array, device) if array.dtype.kind == "O" else put(array, device)
-
-
-def _size(batch: Any) -> int:
-    leaves = nest.flatten(batch)
-    for leaf in leaves:
-        _require_batch(np.ndim(require_tensor(leaf)))
-    if any(len(leaf) != len(leaves[0]) for leaf in leaves):
-        raise ValueError(
-            f"A batch has parts with {', '.join(str(len(leaf)) for leaf in leaves)} examples; expected the same number in all "
-            f"of them. Batch them together."
-        )
-    return len(leaves[0])
-
-
-def _piece(batch: Any, start: int, stop: int) -> Any:
-    if type(batch) is np.ndarray:
-        return batch[start:stop]
-    return nest.map_structure(lambda leaf: leaf[start:stop], batch)
-
-
-def _empty_like(leaf: Any) -> Any:
-    if isinstance(leaf, PerReplica):
-        return PerReplica([_empty_like(part) for part in leaf.values])
-    if np.ndim(leaf) == 0:
-        raise ValueError(
-            "The dataset ended in the middle of a step, and its elements have no batch dimension that could be empty for the "
-            "replicas that are left over; expected batches, or a multiple of the replicas. Use batch(), or take() a multiple."
-        )
-    return leaf[:0]
-
-
-def _zeros(leaf: TensorSpec) -> Any:
-    return np.zeros([size or 0 for size in leaf.sizes], leaf.dtype)
-
-
-def _require_batch(rank: int) -> None:
-    if rank == 0:
-        raise ValueError(
-            "A dataset of scalars was to be split over several replicas; expected batches of the global batch size. Call "
-            "batch() on it, or use distribute_datasets_from_function, which splits nothing."
-        )

@@ -53,6 +53,7 @@ class Iteration:
         self.inner_number: int | None = None  # for a dataset made during another pass: its number in that pass
         self._inner_count = 0
         self._seeds: dict[int, ShuffleSeed] = {}
+        self._turns: dict[int, Iterator[int]] = {}
         self.unseeded: list[bool] = []  # filled when a shuffle has no seed that a position could record
         self.reshuffled: list[bool] = []  # filled when such a shuffle has a seed, but another order in every loop
         self.unrepeatable: list[
@@ -72,6 +73,10 @@ class Iteration:
         """Count the elements that a stage has delivered, if it is the anchor."""
         if stage is self.anchor:
             self.consumed += elements
+
+    def turns(self, stage: "Stage", begin: int = 0) -> Iterator[int]:
+        """Count how often a stage calls its function, over all times that it starts over, as under repeat()."""
+        return self._turns.setdefault(id(stage), itertools.count(begin))
 
     def start_shuffle(self, shuffle: ShuffleStage, resumed: Sequence[int] | None) -> ShuffleSeed:
         """Choose the seed of a shuffle: that of the pass which is resumed, or a new one."""

@@ -1,6 +1,8 @@
 """The stages that select elements, repeat them, or change their order."""
 
+import importlib
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -260,17 +262,18 @@ class Prefetch(Stage):
 
 
 class Cache(Stage):
-    """Keeps the elements of the first complete pass, and the seeds of its shuffles."""
+    """Keeps the elements of the first complete pass, and the seeds of its shuffles; or the elements in a file."""
 
     name = "CacheDataset"
     same_elements = True
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, file: str = "") -> None:
         super().__init__(stage)
         self._kept: tuple[list[Any], list[list[int] | None]] | None = None  # both, or neither
+        self._file = file
 
     def over(self, *inputs: Stage) -> Stage:
-        return Cache(*inputs)  # what was kept does not hold for other inputs
+        return Cache(*inputs, file=self._file)  # what was kept does not hold for other inputs
 
     @property
     def shuffle_seeds(self) -> list[list[int] | None]:
@@ -278,6 +281,9 @@ class Cache(Stage):
         return [] if self._kept is None else self._kept[1]
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
+        if self._file:
+            yield from self._from_file(iteration)
+            return
         if self._kept is not None:
             yield from self._kept[0]
             return
@@ -287,6 +293,14 @@ class Cache(Stage):
             yield element
         if self._kept is None and not iteration.peeking:
             self._kept = seen, [iteration.seed_of(one) for one in self.walk() if isinstance(one, Shuffle)]
+
+    def _from_file(self, iteration: Iteration) -> Iterator[Any]:
+        files: Any = importlib.import_module("refdist._core.input.element_files")
+        path, share = f"{self._file}.elements", ", ".join(one.share for one in self.walk() if one.share)
+        if os.path.exists(path):
+            return files.SavedElements(path, share=share).each(iteration)
+        elements = self.inputs[0].elements(iteration)
+        return elements if iteration.peeking else files.write(path, elements, self.spec(), share=share)
 
 
 class WithOptions(Stage):

@@ -13,6 +13,7 @@ from typing import Any
 
 _HOOKS = (
     "keras_state",
+    "keras_errors",
     "keras_variables",
     "keras_losses",
     "keras_slices",
@@ -26,6 +27,7 @@ _HOOKS = (
     "keras_callbacks",
     "tracked",
     "trainer",
+    "keras_past",
 )
 
 os.environ.setdefault("KERAS_BACKEND", "jax")  # Keras reads it when it is imported

@@ -57,9 +57,25 @@ def install() -> None:
     module: Any = importlib.import_module("keras.src.backend.common.global_state")
     module.GLOBAL_STATE_TRACKER = _ContextLocal()
     module.threading = types.SimpleNamespace(local=_ContextLocal)  # which clear_session() calls
+    variables: Any = importlib.import_module("keras.src.backend.common.variables")
+    variables.initialize_all_variables = _initialize_all_variables
     seeds: Any = importlib.import_module("keras.src.random.seed_generator")
-    seeding: Any = importlib.import_module("keras.src.utils.rng_utils")
-    seeds.python_random = seeding.random = _Random()
+    seeds.python_random = _Random()
+    numbers: Any = importlib.import_module("keras.src.utils.rng_utils")
+    numbers.random = _Random()
+
+
+def _initialize_all_variables() -> None:
+    """Initialize what waits for it.
+
+    All contexts share one list of these variables, so that it is emptied, where Keras would replace it in this context alone.
+    """
+    module: Any = importlib.import_module("keras.src.backend.common.global_state")
+    waiting: list[Any] = module.get_global_attribute("uninitialized_variables") or []
+    variables = list(waiting)
+    waiting.clear()
+    for variable in variables:
+        variable._deferred_initialize()
 
 
 def _worker() -> Any:

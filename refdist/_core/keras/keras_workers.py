@@ -46,7 +46,7 @@ def _agreed_order(count: int) -> Any:
     """A permutation of so many rows: that of the first worker, because otherwise the parts of the workers would overlap."""
     extended = context.get_strategy().extended
     if extended.plan.workers == 1:
-        return np.random.permutation(count)  # with the state that users of Keras seed
+        return np.random.permutation(count)
     seed = extended.from_all_workers("the order of the rows", [int(np.random.randint(2**31))])[0]
     return np.random.RandomState(seed).permutation(count)
 

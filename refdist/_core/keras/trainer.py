@@ -8,7 +8,9 @@ from typing import Any
 
 from refdist._core.base.call_sites import call_site
 from refdist._core.base.where import HERE, entered
+from refdist._core.keras import keras_data_steps
 from refdist._core.keras.keras_batches import adapt
+from refdist._core.keras.keras_errors import raise_cause
 from refdist._core.keras.keras_losses import scaled
 from refdist._core.keras.keras_optimizers import clipped, without_clipping
 from refdist._core.keras.keras_steps import STEP, Steps, summed, takes_data_alone, taking
@@ -21,6 +23,8 @@ _base: Any = importlib.import_module("keras.src.trainers.trainer")
 _model: Any = importlib.import_module("keras.src.models.model")
 _optimizers: Any = importlib.import_module("keras.src.optimizers")
 
+_NOTHING: Any = object()
+
 
 def install() -> None:
     """Make models train on the replicas of their strategies."""
@@ -30,6 +34,19 @@ def install() -> None:
     _base.Trainer.compile = _in_scope("compile")
     for kind in (_optimizers.base_optimizer.BaseOptimizer, _optimizers.LossScaleOptimizer):
         kind.stateless_apply = _summing(kind.stateless_apply)
+
+
+def _of_state_or_data(name: str) -> Callable[..., Any]:
+    """Wrap the step of this name: given a batch alone, it is the step that Keras has on TensorFlow."""
+    original, of_data = getattr(_trainer.JAXTrainer, name), getattr(keras_data_steps, name)
+
+    @functools.wraps(original)
+    def step(
+        self: Any, state: Any, data: Any = _NOTHING
+    ) -> Any:  # with two parameters, by which steps for JAX are known
+        return of_data(self, state) if data is _NOTHING else original(self, state, data)
+
+    return step
 
 
 def _in_scope(name: str) -> Callable[..., Any]:
@@ -60,6 +77,9 @@ class Trainer(_trainer.JAXTrainer):
         """The strategy on whose replicas the model trains; the default one for a model made before the hooks were in place."""
         return self.__dict__.get("_distribute_strategy") or context.default_strategy()
 
+    train_step = _of_state_or_data("train_step")
+    test_step = _of_state_or_data("test_step")
+    predict_step = _of_state_or_data("predict_step")
     fit = _in_scope("fit")
     evaluate = _in_scope("evaluate")
     predict = _in_scope("predict")
@@ -96,10 +116,13 @@ class Trainer(_trainer.JAXTrainer):
         return (loss if step is None else loss * step.share), others
 
     def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
-        if not takes_data_alone(
-            self, "train"
-        ):  # else it makes variables in its first step, as a loop of the user's does
+        if takes_data_alone(self, "train"):
+            return  # it makes variables in its first step, as a loop of the user's does
+        try:
             super()._symbolic_build(iterator=iterator, data_batch=data_batch)
+        except Exception as error:
+            raise_cause(error, self)
+            raise
 
     def _aggregate_additional_loss(self, loss: Any) -> Any:
         return scaled(super()._aggregate_additional_loss(loss))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from refdist._core.backends.choosing import current, make_virtual_cpus, unused, virtual_cpus
+from refdist._core.backends.choosing import current, make_virtual_cpus, physical_devices, unused, virtual_cpus
 from refdist._core.devices.device import Device, LogicalDevice, PhysicalDevice
 from refdist._core.seam.backend import host_device
 
@@ -19,7 +19,7 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
     hidden = range(1, virtual_cpus() or 1)  # those which the program has made of the first
     return [
         PhysicalDevice(f"/physical_device:{device.short}", device.kind)
-        for device in unused().devices()
+        for device in physical_devices()
         if device_type in (None, device.kind)
         and _local(device)
         and not (device.kind == "CPU" and device.number in hidden)

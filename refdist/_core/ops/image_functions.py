@@ -1,6 +1,5 @@
 """`tf.image`: what pipelines do with images, which have rows, columns and channels; several images may be stacked."""
 
-import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +44,12 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
 def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
     """Exchange left and right, if two seeds say so."""
     return _flipped_by_chance(image, -2, lambda sizes: stateless_uniform(sizes, seed))
+
+
+@operation
+def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
+    """Exchange above and below, if two seeds say so."""
+    return _flipped_by_chance(image, -3, lambda sizes: stateless_uniform(sizes, seed))
 
 
 @operation
@@ -120,13 +125,23 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
 @operation
 def random_crop(value: Any, size: Any, seed: int | None = None, name: Any = None) -> Any:
     """Take a part of a size from anywhere in a tensor."""
+    return _cropped(value, size, lambda shape: uniform(shape, 0, np.iinfo(np.int32).max, np.int32, seed))
+
+
+@operation
+def stateless_random_crop(value: Any, size: Any, seed: Any, name: Any = None) -> Any:
+    """Take the part of a tensor that belongs to two seeds."""
+    return _cropped(value, size, lambda shape: stateless_uniform(shape, seed, 0, np.iinfo(np.int32).max, np.int32))
+
+
+def _cropped(value: Any, size: Any, draw: Callable[[Any], Any]) -> Any:
     given, sizes = convert_to_tensor(value), sizes_of(size)
     room = [own - part + 1 for own, part in zip(given.shape, sizes, strict=True)]
     if min(room) < 1:
         raise InvalidArgumentError(
             f"random_crop() got size={sizes} for a tensor of shape {tuple(given.shape)}; expected at most its own. Correct it."
         )
-    raw = uniform([len(sizes)], 0, np.iinfo(np.int32).max, np.int32, seed)
+    raw = draw([len(sizes)])
     arrays = given.__array_namespace__()
     for axis, part in enumerate(sizes):
         given = arrays.take(given, raw[axis] % room[axis] + np.arange(part, dtype=np.int32), axis=axis)
@@ -207,45 +222,30 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
 
 
 @operation
-def resize(
-    images: Any,
-    size: Any,
-    method: Any = "bilinear",
-    preserve_aspect_ratio: bool = False,
-    antialias: bool = False,
-    name: Any = None,
-) -> Any:
-    """Make images larger or smaller: between the nearest pixels, or by the nearest one."""
-    given, wanted = convert_to_tensor(images), sizes_of(size)
-    if method not in ("bilinear", "nearest") or antialias:
-        raise ValueError(
-            f"resize() got method={method!r} and antialias={antialias}; expected 'bilinear' or 'nearest', without. "
-            f"Use jax.image.resize() for others."
-        )
-    if preserve_aspect_ratio:
-        scale = min(new / old for new, old in zip(wanted, given.shape[-3:-1], strict=True))
-        wanted = tuple(builtins.round(old * scale) for old in given.shape[-3:-1])
-    if method == "nearest":
-        for axis, count in zip((-3, -2), wanted, strict=True):
-            places = np.floor((np.arange(count) + 0.5) * (given.shape[axis] / count)).astype(np.int32)
-            given = given.__array_namespace__().take(given, np.minimum(places, given.shape[axis] - 1), axis=axis)
-        return given
-    given = cast(given, np.float32)
-    for axis, count in zip((-3, -2), wanted, strict=True):
-        given = _between(given, axis, count)
-    return given
+def total_variation(images: Any, name: Any = None) -> Any:
+    """How much pixels differ from those below and beside them, summed."""
+    given = convert_to_tensor(images)
+    below, beside = given[..., 1:, :, :] - given[..., :-1, :, :], given[..., 1:, :] - given[..., :-1, :]
+    return abs(below).sum(axis=(-3, -2, -1)) + abs(beside).sum(axis=(-3, -2, -1))
 
 
-def _between(image: Any, axis: int, count: int) -> Any:
-    """Resize along one axis, where a pixel reaches from half of one before its middle to half of one behind it."""
-    own = image.shape[axis]
-    middle = (np.arange(count, dtype=np.float32) + np.float32(0.5)) * np.float32(own / count) - np.float32(0.5)
-    low = np.floor(middle)
-    share = (middle - low).reshape((-1, *[1] * (-axis - 1)))
-    before, behind = (np.clip(low + step, 0, own - 1).astype(np.int32) for step in (0, 1))
-    take = image.__array_namespace__().take
-    first = take(image, before, axis=axis)
-    return first + (take(image, behind, axis=axis) - first) * share
+@operation
+def psnr(a: Any, b: Any, max_val: Any, name: Any = None) -> Any:
+    """The ratio of the largest signal to the noise between images, in decibels."""
+    top = convert_image_dtype(cast(max_val, convert_to_tensor(a).dtype), np.float32)
+    first, second = (convert_image_dtype(one, np.float32) for one in (a, b))
+    noise = reduce_mean(square(first - second), [-3, -2, -1])
+    arrays = noise.__array_namespace__()
+    return np.float32(20) * arrays.log10(top) - np.float32(10) * arrays.log10(noise)
+
+
+@operation
+def image_gradients(image: Any) -> Any:
+    """How much pixels differ from those below, and from those beside them; zero at the edges."""
+    given = convert_to_tensor(image)
+    arrays = given.__array_namespace__()
+    below, beside = given[:, 1:] - given[:, :-1], given[:, :, 1:] - given[:, :, :-1]
+    return arrays.pad(below, [(0, 0), (0, 1), (0, 0), (0, 0)]), arrays.pad(beside, [(0, 0), (0, 0), (0, 1), (0, 0)])
 
 
 def _flipped(image: Any, axis: int) -> Any:

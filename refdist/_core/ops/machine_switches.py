@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from refdist._core.backends.choosing import show_only, shown
 from refdist._core.base.errors import NotFoundError
 from refdist._core.devices.device import PhysicalDevice
 from refdist._core.ops.device_listing import (
@@ -19,23 +20,22 @@ _POLICIES = ("silent", "silent_for_int32", "warn", "explicit")
 
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """List the physical devices, all of which are visible."""
-    return list_physical_devices(device_type)
+    """List the physical devices without those that are hidden."""
+    return [
+        one for one in list_physical_devices(device_type) if int(one.name.rpartition(":")[2]) in shown(one.device_type)
+    ]
 
 
 def set_visible_devices(devices: PhysicalDevice | Sequence[PhysicalDevice], device_type: str | None = None) -> None:
-    """Accept all devices of a kind; to hide some, choose a backend that has fewer."""
+    """Hide the other devices of a kind, before the first use of a device; those that are left are numbered anew."""
     given = [devices] if isinstance(devices, (PhysicalDevice, str)) else list(devices)
     there = list_physical_devices(device_type)
     for one in given:
         require_physical(one, there)
-    hidden = [device.name for device in there if device not in given]
-    if hidden:
-        raise NotImplementedError(
-            f"set_visible_devices() was to hide {', '.join(hidden)}; expected all devices to stay, because the backend has them. "
-            f"Choose "
-            f'one with fewer, such as refdist.use("simulator", gpus=1), or name the devices of the strategy.'
-        )
+    for kind in dict.fromkeys(one.device_type for one in there):
+        kept = [one for one in there if one.device_type == kind and one in given]
+        if kept != get_visible_devices(kind):
+            show_only(kind, [int(one.name.rpartition(":")[2]) for one in kept])
 
 
 def get_soft_device_placement() -> bool:

@@ -6,7 +6,6 @@ from typing import Never
 from refdist._core.ops.words_for_modules import word_for
 
 REMEDIES = {
-    "hessians": "jax.hessian",
     "layers": "tf.keras.layers",
     "signal": "jax.scipy.signal or jax.numpy.fft",
     "AUTOTUNE": "tf.data.AUTOTUNE",

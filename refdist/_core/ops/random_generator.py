@@ -1,6 +1,7 @@
 """`tf.random.Generator`: a stream of random numbers whose place is a variable, so that it advances in compiled programs too."""
 
 import enum
+import importlib
 import math
 from typing import Any
 
@@ -122,6 +123,11 @@ class Generator(Trackable):
     def uniform_full_int(self, shape: Any, dtype: Any = "uint64", name: Any = None) -> Any:
         """Draw integers of all values that a dtype has."""
         return uniform_from(self._draw, shape, None, None, dtype, "uniform_full_int")
+
+    def binomial(self, shape: Any, counts: Any, probs: Any, dtype: Any = "int32", name: Any = None) -> Any:
+        """Draw numbers of binomial distributions: how often something of a probability happens."""
+        distributions: Any = importlib.import_module("refdist._core.ops.random_distributions")
+        return distributions.binomial_from(self._draw, shape, counts, probs, dtype)
 
     def make_seeds(self, count: Any = 1) -> Any:
         """Draw pairs of seeds for stateless operations, one in each column."""

@@ -1,7 +1,7 @@
 """`tf.random`: operations that draw other numbers each time, and those that draw what their seeds say.
 
-The numbers are those of TensorFlow: eager operations with a seed, and everything stateless, draw the same bits. In a `function` the
-operations without a seed of their own draw others, because there TensorFlow derives seeds from its graph.
+The numbers are those of TensorFlow, bit for bit, once a seed is set: eagerly, in a `function`, and in what datasets call. There are
+two exceptions: a branch after runs that took the other one, and a loop that turns differently often from run to run.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 from refdist._core.base import philox
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.entropy import operation_stream
-from refdist._core.base.errors import DtypeError, InvalidArgumentError, UnimplementedError
+from refdist._core.base.errors import DtypeError, InvalidArgumentError
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import dtype_name
@@ -47,11 +47,7 @@ def truncated_normal(
 def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Any:
     """Put the rows of a tensor in a random order."""
     tensor = convert_to_tensor(value)
-    given = drawn_from("shuffle", seed)((tensor.shape[0] + 2) // 4, tensor.dtype)
-    if is_tracer(given[0]):
-        order = philox.words(given, tensor.shape[0]).argsort()
-        return tensor.__array_namespace__().take(tensor, order, axis=0)
-    return tensor[philox.permutation(given, tensor.shape[0])]
+    return _rows(tensor, drawn_from("shuffle", seed)((tensor.shape[0] + 2) // 4, tensor.dtype))
 
 
 def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: Any = None) -> Any:
@@ -105,13 +101,7 @@ def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any =
 
 def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: Any = None) -> Any:
     """Put the rows of a tensor in the order that belongs to two seeds."""
-    tensor, given = convert_to_tensor(value), of_seeds(seed, alg)()
-    if is_tracer(given[0]):
-        raise UnimplementedError(
-            "stateless_shuffle() got seeds in a function; expected such that are known before the program runs, because it "
-            "exchanges rows one after the other. Use tf.gather() with tf.argsort(tf.random.stateless_uniform(...))."
-        )
-    return tensor[philox.permutation(given, tensor.shape[0])]
+    return _rows(convert_to_tensor(value), of_seeds(seed, alg)())
 
 
 def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Any:
@@ -130,11 +120,11 @@ def drawn_from(kernel: str, seed: int | None) -> Any:
     """What says where an operation that keeps no state of its own finds its numbers."""
 
     def draw(blocks: int, dtype: Any) -> philox.Stream:
-        draft = HERE.get().draft
-        if draft is not None:
-            return draft.draw(None if seed is None else int(seed), blocks)
-        kind = (kernel, dtype.name, str(HERE.get().device))
-        return operation_stream(None if seed is None else int(seed), kind, blocks)
+        here, own = HERE.get(), None if seed is None else int(seed)
+        if here.draft is not None:
+            return here.draft.draw(own, blocks)
+        found = None if here.drawing is None else here.drawing.draw(own, blocks)
+        return operation_stream(own, (kernel, dtype.name, str(here.device)), blocks) if found is None else found
 
     return draw
 
@@ -181,7 +171,7 @@ def uniform_from(draw: Any, shape: Any, minval: Any, maxval: Any, dtype: Any, na
         raise DtypeError(
             f"{name}() got dtype={kind.name}; expected integers of 32 or 64 bits. Use tf.cast() afterwards."
         )
-    given = _room(kind)
+    given = room(kind)
     bounds = [None if one is None else known(beside(one, given)) for one in (minval, maxval)]
     count = math.prod(sizes)
     return placed(philox.integers(draw(count * BLOCKS, kind), count, given, *bounds), sizes)
@@ -189,7 +179,7 @@ def uniform_from(draw: Any, shape: Any, minval: Any, maxval: Any, dtype: Any, na
 
 def scaled(distribution: Any, draw: Any, shape: Any, dtype: Any, spread: Any, middle: Any) -> Any:
     """Numbers of a distribution, times a number, plus another one."""
-    kind, sizes = _room(_floats(dtype)), sizes_of(shape)
+    kind, sizes = room(_floats(dtype)), sizes_of(shape)
     count = math.prod(sizes)
     drawn = placed(distribution(draw(count * BLOCKS, kind), count, kind), sizes)
     return drawn * beside(spread, kind) + beside(middle, kind)
@@ -202,15 +192,15 @@ def classes_from(draw: Any, logits: Any, num_samples: Any, dtype: Any) -> Any:
         raise InvalidArgumentError(
             f"categorical() got logits of shape {tuple(tensor.shape)}; expected one row for each draw. Reshape them."
         )
-    rows, kind = tensor.shape[0], _room(np.dtype(np.float64))
-    given = draw(rows * -(-samples // 4) * 4 * BLOCKS, tensor.dtype)
+    rows, kind = tensor.shape[0], room(np.dtype(np.float64))
+    given = draw(rows * -(-samples // 4) * 8 * BLOCKS, tensor.dtype)  # for numbers of two words each
     uniforms = philox.uniform(given, rows * samples, kind).reshape(rows, samples)
     given = tensor if is_tracer(uniforms) else known(tensor)
     arrays = given.__array_namespace__()
     powers = arrays.exp((given - given.max(axis=1, keepdims=True)).astype(kind))
     shares = arrays.cumsum(powers, axis=1)
     found = (shares[:, None, :] <= (uniforms * shares[:, -1:])[:, :, None]).sum(axis=2)
-    return placed(found.astype(_room(numpy_dtype(dtype))), (rows, samples))
+    return placed(found.astype(room(numpy_dtype(dtype))), (rows, samples))
 
 
 def placed(drawn: Any, sizes: tuple[int, ...]) -> Any:
@@ -219,9 +209,14 @@ def placed(drawn: Any, sizes: tuple[int, ...]) -> Any:
     return fresh(shaped) if isinstance(shaped, (np.ndarray, np.generic)) else shaped
 
 
+def _rows(tensor: Any, given: philox.Stream) -> Any:
+    order = philox.permutation(given, tensor.shape[0])
+    return tensor.__array_namespace__().take(tensor, order, axis=0) if is_tracer(order) else tensor[order]
+
+
 def _span(minval: Any, maxval: Any, dtype: Any) -> tuple[Any, Any]:
-    low = beside(0 if minval is None else minval, _room(dtype))
-    return beside(maxval, _room(dtype)) - low, low
+    low = beside(0 if minval is None else minval, room(dtype))
+    return beside(maxval, room(dtype)) - low, low
 
 
 def _floats(dtype: Any) -> np.dtype[Any]:
@@ -231,7 +226,7 @@ def _floats(dtype: Any) -> np.dtype[Any]:
     return kind
 
 
-def _room(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def room(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """A dtype, or the narrower one that JAX has in its place in a program."""
     draft = HERE.get().draft
     if draft is None:

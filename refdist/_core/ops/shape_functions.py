@@ -11,7 +11,7 @@ from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.errors import DtypeError, InvalidArgumentError, UnimplementedError
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
-from refdist._core.base.where import HERE
+from refdist._core.base.where import HERE, entered
 from refdist._core.ops.operation import operation
 from refdist._core.ops.operation_table import beside, maximum, minimum, pair, require
 from refdist._core.ops.tensor_functions import (
@@ -298,7 +298,10 @@ def whole(result: Any, output_type: Any) -> Any:
     if draft is not None:
         draft.require_wide(dtype)
     result = with_room_for(result, dtype)
-    return result if is_jax(result) and dtype.itemsize == 8 else convert_to_tensor(result.astype(dtype))
+    if is_jax(result) and dtype.itemsize == 8:
+        return result
+    with entered(tapes=None):  # which would make an array of JAX of it, and do not follow integers
+        return convert_to_tensor(result.astype(dtype))
 
 
 def inside(axis: Any, rank: int, name: str) -> int:

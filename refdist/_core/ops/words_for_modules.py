@@ -10,7 +10,6 @@ _SPARSE = "tf.IndexedSlices, or jax.experimental.sparse"
 _SPECS = "tf.TensorSpec"
 _INITIALIZERS = "tf.keras.initializers, or numpy arrays as initial values"
 _SAMPLERS = "negative samples drawn with tf.random.uniform()"
-_KEPT_BY_FILES = "tf.io.TFRecordWriter and tf.data.TFRecordDataset"
 
 FOR_MODULES = {
     "": "what jax.numpy or numpy has under such a name",
@@ -90,13 +89,10 @@ _NAMES = {
     "xla": "tf.function(jit_compile=True), or jax.jit",
     "data.DatasetSpec data.IteratorSpec": "the element_spec of a dataset",
     "data.Iterator data.NumpyIterator": "iter(dataset) and dataset.as_numpy_iterator()",
-    "data.experimental.CsvDataset data.experimental.make_csv_dataset": "tf.data.TextLineDataset and tf.io.decode_csv()",
     "data.experimental.make_batched_features_dataset": "tf.data.TFRecordDataset and tf.io.parse_example()",
     "data.experimental.parse_example_dataset": "Dataset.map() with tf.io.parse_example()",
-    "data.experimental.save data.experimental.load data.experimental.snapshot": _KEPT_BY_FILES,
-    "data.experimental.TFRecordWriter data.experimental.distributed_save": _KEPT_BY_FILES,
+    "data.experimental.snapshot data.experimental.distributed_save": "save() of the dataset",
     "data.experimental.dense_to_ragged_batch data.experimental.dense_to_sparse_batch": "padded_batch(), and masks",
-    "data.experimental.get_next_as_optional data.experimental.Optional": "next(iterator, None)",
     "data.experimental.RandomDataset": "tf.data.Dataset.random()",
     "data.experimental.service": "tf.distribute, whose workers read their own shards",
     "data.experimental.get_structure": "the element_spec of a dataset",
@@ -116,8 +112,7 @@ _NAMES = {
     "config.experimental.get_memory_usage config.experimental.reset_memory_stats": "jax.devices()[0].memory_stats()",
     "debugging.assert_same_float_dtype": "tf.debugging.assert_type()",
     "debugging.experimental": 'jax.config.update("jax_debug_nans", True)',
-    "distribute.experimental.PreemptionCheckpointHandler": _CHECKPOINTS,
-    "distribute.experimental.PreemptionWatcher distribute.experimental.TerminationConfig": _CHECKPOINTS,
+    "distribute.experimental.PreemptionWatcher": "tf.distribute.experimental.PreemptionCheckpointHandler",
     "distribute.experimental.rpc": "refdist.cluster.run_workers(), or xmlrpc of Python",
     "random.all_candidate_sampler random.fixed_unigram_candidate_sampler random.learned_unigram_candidate_sampler": _SAMPLERS,
     "random.log_uniform_candidate_sampler random.uniform_candidate_sampler": _SAMPLERS,

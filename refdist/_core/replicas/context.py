@@ -14,6 +14,7 @@ from refdist._core.base.call_sites import call_site
 from refdist._core.base.enums import REDUCTIONS, ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import loaded, staging, tracing
+from refdist._core.base.options import CommunicationOptions, require_communication
 from refdist._core.base.where import HERE, Creator, Entered, Frame, entered
 from refdist._core.replicas.lockstep import Meeting, pause, require_no_body_around
 from refdist._core.replicas.values import DistributedValues, regroup, select
@@ -86,13 +87,15 @@ class ReplicaContext:
     def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
         return _merge(strategy, payloads)
 
-    def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Any = None) -> Any:
+    def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: CommunicationOptions | None = None) -> Any:
         """Combine the values of all replicas, and leave the result with each of them."""
         op = (REDUCTIONS.get(reduce_op) if type(reduce_op) is str else None) or ReduceOp.of(reduce_op)
         here = HERE.get()
         frame = here.frame
         if frame is None or frame.replica is not self or loaded():  # else there is nothing to refuse
             self.require_current("all_reduce")
+        if options is not None:
+            require_communication(options, "all_reduce()")
         if here.tapes is not None:
             return self._recorded_all_reduce(here.tapes, op, value, options)
         backend = self._extended.plan.backend
@@ -113,9 +116,10 @@ class ReplicaContext:
 
         return tapes.carried_out(combine, value, combine)
 
-    def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
+    def all_gather(self, value: Any, axis: int, options: CommunicationOptions | None = None) -> Any:
         """Join the values of all replicas along an axis, and leave the result with each of them."""
         self.require_current("all_gather")
+        require_communication(options, "all_gather()")
         if any(isinstance(leaf, IndexedSlices) for leaf in nest.flatten(value)):
             raise NotImplementedError(
                 "all_gather() got IndexedSlices; expected tensors. Gather their values and their indices, or make tensors of them "
@@ -129,7 +133,7 @@ class ReplicaContext:
             )
         tensors = nest.map_structure(self._tensor, value)
         # Sizes may differ along the axis; the gathering itself checks the others.
-        return self.meet(f"all_gather(axis={axis})", nest.shape_of(tensors), _all_gather, (axis, tensors))
+        return self.meet(f"all_gather(axis={axis})", nest.shape_of(tensors), _all_gather, (axis, tensors, options))
 
     def _own_part(self, whole: Any, own: Any, axis: int) -> Any:
         """The part of a gathered gradient that belongs to what this replica brought, summed over the replicas."""
@@ -231,8 +235,8 @@ def _all_reduce(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[A
 
 
 def _all_gather(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
-    axis, _ = payloads[0]
-    return strategy.extended.all_gather([tensors for _, tensors in payloads], axis)
+    axis, _, options = payloads[0]
+    return strategy.extended.all_gather([tensors for _, tensors, _ in payloads], axis, options)
 
 
 def get_strategy() -> "StrategyBase":

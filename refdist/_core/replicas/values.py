@@ -47,33 +47,34 @@ class DistributedValues:
     """One value per replica, in the order of the replicas."""
 
     is_variable = False
-    _spec: Any = None
+    known_kind: "tuple[int, Any] | None" = None  # known once somebody has asked
 
     def __init__(self, values: Sequence[Any]) -> None:
         assert len(values) > 0
-        self._held: Held = (tuple(values), None, None)
+        # Values that workers have in common stay that one object.
+        self.held: Held = (values if isinstance(values, tuple) else tuple(values), None, None)
 
     @classmethod
     def of_compiled(cls, compiler: "Compiler", compiled: Any, spec: Any) -> "DistributedValues":
         """Wrap what a compiled program has made for all replicas; it is taken apart only when needed."""
         made = cls.__new__(cls)
-        made._held, made._spec = (None, compiler, compiled), (spec,)
+        made.held, made.known_kind = (None, compiler, compiled), (compiler.count, spec)
         return made
 
     @property
     def values(self) -> tuple[Any, ...]:
         """The components; documented code takes them from `experimental_local_results`."""
-        parts, compiler, compiled = self._held
+        parts, compiler, compiled = self.held
         if parts is None:
             assert compiler is not None
-            parts = tuple(compiler.lower_each(compiled, self._spec[0]))
-            self._held = (parts, compiler, compiled)
+            parts = tuple(compiler.lower_each(compiled, self.kind[1]))
+            self.held = (parts, compiler, compiled)
         return parts
 
     @property
     def parts(self) -> Sequence[Any]:
         """The components that exist already; what a program has made is not taken apart."""
-        return self._held[0] or ()
+        return self.held[0] or ()
 
     def component(self, index: int) -> Any:
         """What one replica gets when this value is an argument of its function."""
@@ -82,26 +83,31 @@ class DistributedValues:
     @property
     def count(self) -> int:
         """How many components there are."""
-        parts, compiler, _ = self._held
+        parts, compiler, _ = self.held
         if parts is not None:
             return len(parts)
         assert compiler is not None
-        return compiler.count
+        return compiler.local
 
     @property
     def spec(self) -> tuple[tuple[int, ...], Any] | None:
         """The shape and dtype of the components, where they are tensors that share both."""
-        if self._spec is None:
+        return self.kind[1]
+
+    @property
+    def kind(self) -> tuple[int, Any]:
+        """How many components there are, and their shape and dtype: what tells the programs apart that take them."""
+        if self.known_kind is None:
             specs = {(tuple(v.shape), v.dtype) if hasattr(v, "dtype") else None for v in self.values}
-            self._spec = (specs.pop() if len(specs) == 1 else None,)
-        return self._spec[0]
+            self.known_kind = self.count, specs.pop() if len(specs) == 1 else None
+        return self.known_kind
 
     def compiled_for(self, compiler: "Compiler") -> Any:
         """The components in the form that the programs of a compiler take."""
-        _, known, compiled = self._held
+        _, known, compiled = self.held
         if known is not compiler:
             compiled = compiler.lift_each(self.values)
-            self._held = (self.values, compiler, compiled)
+            self.held = (self.values, compiler, compiled)
         return compiled
 
     def __repr__(self) -> str:
@@ -191,12 +197,15 @@ class Storage:
     def adopt(compiler: "Compiler", storages: "Sequence[Storage]", written: Sequence[Any]) -> None:
         """Take what a program has written to several variables: for all of them, or for none."""
         assert len(storages) == len(written)
-        before = [storage.held for storage in storages]
+        before: list[Held] = []
         try:
-            for storage, compiled in zip(storages, written, strict=False):
+            for storage, compiled in zip(
+                storages, written, strict=False
+            ):  # every staged call does this for each variable
+                before.append(storage.held)
                 storage.held = (None, compiler, compiled)
         except BaseException:  # a Ctrl-C
-            for storage, held in zip(storages, before, strict=True):
+            for storage, held in zip(storages, before, strict=False):
                 storage.held = held
             raise
 

@@ -16,7 +16,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from refdist._core.base.errors import NotFoundError
+from refdist._core.base.errors import DataLossError, NotFoundError
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -90,13 +90,15 @@ def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
             name: np.frombuffer(part["data"], _DTYPES[part["dtype"]]).reshape(part["shape"]) for name, part in parts
         }
         checksums = _about(data, _CHECKSUM)
+        older = not _about(data, "")  # files of older versions have no checksums, and say nothing else either
     except (safetensors.SafetensorError, KeyError, ValueError) as error:
-        raise ValueError(
-            f"The file {path} is damaged ({error}); expected one written by save(). Save it again."
+        raise DataLossError(
+            f"The file {path} is damaged ({error}); expected one written by save(), whole. Use an older checkpoint, as "
+            f"CheckpointManager.restore_or_initialize() does, or save it again."
         ) from error
-    for name in sorted(arrays.keys() | checksums.keys()) if checksums else ():  # older files have none
+    for name in () if older else sorted(arrays.keys() | checksums.keys()):
         if name not in arrays or checksums.get(name) != _checksum(name, arrays[name]):
-            raise ValueError(
+            raise DataLossError(
                 f"The array {name!r} in the file {path} is damaged: its checksum does not fit; expected it as save() wrote it. "
                 f"Use an older checkpoint, or save it again."
             )
@@ -115,7 +117,7 @@ def _checksum(name: str, array: np.ndarray[Any, Any]) -> str:
 
 
 def _about(data: bytes, kind: str) -> dict[str, str]:
-    """Return the checksums or the notes in a well-formed file."""
+    """Return the checksums or the notes in a well-formed file; with no kind, all of them."""
     size = int.from_bytes(data[:8], "little")
     about: dict[str, str] = json.loads(data[8 : 8 + size]).get(_RESERVED) or {}
     return {key.removeprefix(kind): value for key, value in about.items() if key.startswith(kind)}

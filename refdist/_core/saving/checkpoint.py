@@ -88,6 +88,10 @@ class Checkpoint(Trackable):
     variables do not exist yet are kept, and assigned when the variables are made; such a variable is distributed if it was made in
     a scope.
 
+    Of several workers, each writes and reads what it is told to. All of them must save where the value of a variable is spread over
+    workers (ON_READ), or each has its own part of a dataset; the file then has everybody's. `tf.train.CheckpointManager` has it
+    written once.
+
     >>> import tempfile
     >>> import refdist as tf
     >>> step = tf.Variable(7)
@@ -119,19 +123,14 @@ class Checkpoint(Trackable):
     def save_counter(self) -> Variable:
         """How often the checkpoint was saved; saved and restored with the rest, so that no number is used twice."""
         if _COUNTER not in vars(self):  # kept there, so that it is found like any other variable
-            vars(self)[_COUNTER] = contextvars.Context().run(_counter)
+            vars(self)[_COUNTER] = contextvars.Context().run(host_counter, _COUNTER)
         return vars(self)[_COUNTER]
 
     def write(self, file_prefix: str, options: CheckpointOptions | None = None) -> str:
         """Write the variables to a file, and return the name under which they can be restored."""
         require_options(options, CheckpointOptions, "write()")
-        # In a copied context, so that a Ctrl-C while copies are combined leaves no scope open.
-        arrays = contextvars.copy_context().run(_arrays, self)
-        write_arrays(_file(file_prefix), arrays)
-        path = str(file_prefix)
-        for callback in (options.experimental_write_callbacks or ()) if options is not None else ():
-            callback(*[path] * bool(inspect.signature(callback).parameters))
-        return path
+        write_arrays(_file(file_prefix), arrays_of(self))
+        return written(str(file_prefix), options)
 
     def save(self, file_prefix: str, options: CheckpointOptions | None = None) -> str:
         """Write the variables under a numbered name: `prefix-1`, `prefix-2`, ...; `tf.train.latest_checkpoint` finds it."""
@@ -153,16 +152,40 @@ class Checkpoint(Trackable):
         require_options(options, CheckpointOptions, "restore()")
         if save_path is None:
             return NothingRestored()
-        values = SavedValues(read_arrays(_existing(save_path)))
-        _ = self.save_counter  # created now, so that it gets its value now
-        unmatched = map(joined, values.give(self, (), strict=True))
-        return CheckpointStatus(values, [path for path in unmatched if path != _COUNTER])  # older files have no counter
+        return CheckpointStatus(*restored(self, read_arrays(_existing(save_path))))
+
+
+def arrays_of(checkpoint: Checkpoint) -> Arrays:
+    """What is saved of a checkpoint; where workers have something in parts, all of them must ask for it."""
+    # In a copied context, so that a Ctrl-C while copies are combined leaves no scope open.
+    return contextvars.copy_context().run(_arrays, checkpoint)
+
+
+def written(path: str, options: CheckpointOptions | None) -> str:
+    """Tell those who want to know that a checkpoint was written, and return its name."""
+    for callback in (options.experimental_write_callbacks or ()) if options is not None else ():
+        callback(*[path] * bool(inspect.signature(callback).parameters))
+    return path
+
+
+def restored(checkpoint: Checkpoint, arrays: Arrays) -> tuple[SavedValues, list[str]]:
+    """Assign the arrays of a file that was read already; return those that wait, and the paths of variables without a value."""
+    values = SavedValues(arrays)
+    _ = checkpoint.save_counter  # created now, so that it gets its value now
+    unmatched = map(joined, values.give(checkpoint, (), strict=True))
+    return values, [path for path in unmatched if path != _COUNTER]  # older files have no counter
 
 
 def next_number(checkpoint: Checkpoint) -> int:
     """Count a save; a number is used once, even if what is written under it fails."""
     with _COUNTING:
         return int(checkpoint.save_counter.assign_add(1).numpy())
+
+
+def host_counter(name: str) -> Variable:
+    """Make a counter of a checkpoint, on the host, because files move between backends."""
+    with using("host"):
+        return Variable(0, dtype="int64", trainable=False, name=name)
 
 
 def _require_trackable(name: str, value: Any) -> None:
@@ -181,12 +204,6 @@ def _require_trackable(name: str, value: Any) -> None:
 
 def _arrays(checkpoint: Checkpoint) -> Arrays:  # not a method, because users may use every private name for a variable
     return {path: variable.numpy() for path, variable in named_variables(checkpoint)}
-
-
-def _counter() -> Variable:
-    """Make the counter of a checkpoint, outside of any backend or scope in use, because files move between them."""
-    with using("host"):
-        return Variable(0, dtype="int64", trainable=False, name=_COUNTER)
 
 
 def _existing(path: str) -> Path:

@@ -3,12 +3,15 @@
 import dataclasses
 import json
 import os
+import re
 import time
-from collections.abc import Callable, Generator
+import warnings
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-from refdist._core.saving.array_file import write_file
+from refdist._core.base.errors import DataLossError, NotFoundError
+from refdist._core.saving.array_file import Arrays, read_arrays, write_file
 
 SUFFIX = ".safetensors"
 _FILE = "checkpoint"
@@ -36,6 +39,14 @@ class CheckpointState:
         text = "".join(f"{name}: {json.dumps(value)}\n" for name, value in fields)
         write_file(Path(directory) / _FILE, text.encode())
 
+    @property
+    def newest_first(self) -> list[str]:
+        """All checkpoints, the latest first; if it is there, then also files with lower numbers, which may stand in for it."""
+        latest = self.model_checkpoint_path
+        listed = [latest, *reversed(self.all_model_checkpoint_paths)]
+        older = _numbered_below(latest) if os.path.exists(latest + SUFFIX) else []
+        return list(dict.fromkeys([*listed, *older]))
+
     @staticmethod
     def _short(path: str, directory: str) -> str:
         folder, name = os.path.split(path)
@@ -54,7 +65,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
             found.setdefault(name, []).append(json.loads(value))
         latest, *_ = found[_LATEST]
     except (ValueError, KeyError) as error:
-        raise ValueError(
+        raise DataLossError(
             f"The file {file} is damaged ({error!r}); expected what save() writes. Delete it, and restore by the full name of a "
             f"checkpoint."
         ) from error
@@ -66,12 +77,65 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
     """The latest checkpoint in a folder, as `restore` takes it; None if there is none.
 
+    If its file is torn, damaged or missing, it is the latest of those before it that are whole, and a warning says so.
+
     >>> latest_checkpoint("/nowhere")
     """
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
-    if state is None or not os.path.exists(state.model_checkpoint_path + SUFFIX):
-        return None
-    return state.model_checkpoint_path
+    return None if state is None else latest_of(state.newest_first)
+
+
+def latest_of(paths: Sequence[str]) -> str | None:
+    """The first of several checkpoints that is whole; the first that is there if none is, so that `restore` says what it has."""
+    try:
+        return newest_whole(paths)[0]
+    except (DataLossError, NotFoundError):
+        return next((path for path in paths if os.path.exists(path + SUFFIX)), None)
+
+
+def newest_whole(paths: Sequence[str]) -> tuple[str, Arrays]:
+    """The first of several checkpoints that is whole, with its arrays, and a warning if others come before it."""
+    damages: list[Exception] = []
+    for path in paths:
+        try:
+            arrays = read_arrays(Path(path + SUFFIX))
+        except (DataLossError, NotFoundError) as error:
+            damages.append(error)
+            continue
+        if damages:
+            newer = ", ".join(one + SUFFIX for one in paths[: len(damages)])
+            warnings.warn(
+                f"The checkpoint {newer} cannot be read; expected it whole, as save() wrote it. {path}{SUFFIX}, from before it, is "
+                f"used instead. What was wrong: {damages[0]}",
+                UserWarning,
+                stacklevel=4,
+            )
+        return path, arrays
+    first, *others = damages
+    if others:
+        first.add_note(f"None of those before it can be read either: {', '.join(map(str, others))}")
+    raise first
+
+
+def numbered_checkpoints(directory: str, name: str) -> list[str]:
+    """The checkpoints of a name in a folder by their numbers, the highest first, whatever the file `checkpoint` says."""
+    pattern = re.compile(rf"{re.escape(name)}-(\d+){re.escape(SUFFIX)}")
+    try:
+        found = [match for file in os.listdir(directory) if (match := pattern.fullmatch(file))]
+    except FileNotFoundError:
+        return []
+    found.sort(key=lambda match: int(match[1]), reverse=True)
+    return [os.path.join(directory, match.string.removesuffix(SUFFIX)) for match in found]
+
+
+def _numbered_below(path: str) -> list[str]:
+    folder, file = os.path.split(path)
+    name, _, number = file.rpartition("-")
+    if not number.isdecimal():
+        return []
+    found = numbered_checkpoints(folder or ".", name)
+    lower = [one for one in found if int(one.rpartition("-")[2]) < int(number)]
+    return [os.path.join(folder, os.path.basename(one)) for one in lower]
 
 
 def checkpoints_iterator(
@@ -102,8 +166,9 @@ def checkpoints_iterator(
 def _waited_for(folder: str, seen: str | None, timeout: float | None) -> str | None:
     end = None if timeout is None else time.time() + timeout
     while True:
-        new = latest_checkpoint(folder)
-        if new is not None and new != seen:
+        state = get_checkpoint_state(folder)
+        new = None if state is None else state.model_checkpoint_path
+        if new is not None and new != seen and os.path.exists(new + SUFFIX):
             return new
         if end is not None and time.time() + _PAUSE_SECONDS > end:
             return None

@@ -58,10 +58,11 @@ class Module(Trackable):
 class SavedValues:
     """Saved values, by place, that have not been given to their variables yet."""
 
-    def __init__(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+    def __init__(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
         self._arrays: dict[Place, np.ndarray[Any, Any]] = {split(path): array for path, array in arrays.items()}
         self._above = {place[:length] for place in self._arrays for length in range(len(place))}
         self.given = 0  # how many have found their variables
+        self._undo: Callable[[], None] = lambda: None  # takes back those that were given last
 
     @property
     def paths(self) -> list[str]:
@@ -88,31 +89,34 @@ class SavedValues:
         for where in unmatched if strict else ():
             joined(where)
         holders = [(_holder(one), Waiting(self, where)) for where, one in found if not isinstance(one, SAVED)]
-        # Outside of replicas and programs, wherever the caller is: all copies get the value once, without a meeting of replicas.
-        outside = contextvars.Context()
-        if tracing():
-            with ThreadPoolExecutor(1) as executor:  # a JAX trace is open only in its own thread
-                executor.submit(self._assign, matched, holders).result()
-        else:
-            outside.run(self._assign, matched, holders)
+        _outside(lambda: self._assign(matched, holders))
         return unmatched
+
+    def take_back(self) -> None:
+        """Bring back what was there before the last values were given."""
+        _outside(self._undo)
 
     def _assign(self, matched: "dict[Place, Saved]", holders: "list[tuple[dict[str, Any], Waiting]]") -> None:
         arrays = {where: self._arrays[where] for where in matched}
         undone = [undo for one in matched.values() for undo in _undoing(one)]
         earlier = [holder.get(WAITING) for holder, _ in holders]
+
+        def undo_all() -> None:
+            for undo in undone:
+                undo()
+            for (holder, _), before in zip(holders, earlier, strict=True):
+                holder.update({WAITING: before}) if before is not None else holder.pop(WAITING, None)
+            self._arrays.update(arrays)
+
         try:
             for where, one in matched.items():
                 one.assign(self._arrays.pop(where))
             for holder, waiting in holders if self._arrays else ():
                 holder[WAITING] = waiting
             self.given += len(matched)
+            self._undo = undo_all
         except BaseException:
-            for undo in undone:
-                undo()
-            for (holder, _), before in zip(holders, earlier, strict=True):
-                holder.update({WAITING: before}) if before is not None else holder.pop(WAITING, None)
-            self._arrays.update(arrays)
+            undo_all()
             raise
 
     def _require_fitting(self, place: Place, variable: "Saved") -> None:
@@ -240,6 +244,17 @@ def _children(value: Any) -> Iterable[tuple[Any, Any]]:
         return [(key, value[key]) for key in sorted(value)]
     except TypeError:  # keys of different types cannot be sorted
         return value.items()
+
+
+def _outside(do: Callable[[], None]) -> None:
+    """Do something outside of replicas and programs, wherever the caller is: all copies of a variable get a value once, without a
+    meeting of replicas.
+    """
+    if tracing():
+        with ThreadPoolExecutor(1) as executor:  # a JAX trace is open only in its own thread
+            executor.submit(do).result()
+    else:
+        contextvars.Context().run(do)
 
 
 def _identity(value: Any) -> Any:

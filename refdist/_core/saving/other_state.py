@@ -94,7 +94,7 @@ class Position(OtherState):
         return None
 
     def numpy(self) -> Array:
-        return np.frombuffer(json.dumps(self._loop.state()).encode(), np.uint8)
+        return np.frombuffer(json.dumps(self._loop.saved_state()).encode(), np.uint8)
 
     def assign(self, array: Array) -> None:
         try:
@@ -104,7 +104,7 @@ class Position(OtherState):
                 f"The checkpoint has an array of {array.dtype} where an iterator is to be restored; expected a position that was "
                 f"saved of one. Restore a checkpoint of the same objects."
             ) from error
-        self._loop.restore(state)
+        self._loop.restore_saved(state)
 
     def undo(self) -> Callable[[], None]:
         state = self._loop.state()

@@ -84,6 +84,15 @@ class Clustered(Protocol):
 
 
 @runtime_checkable
+class Joins(Protocol):
+    """Can compute together with other processes."""
+
+    def has_started(self) -> bool:
+        """Say whether it knows its devices already; it can join others only before."""
+        ...
+
+
+@runtime_checkable
 class Commits(Protocol):
     """Has tensors that refuse to be combined with those of another device."""
 

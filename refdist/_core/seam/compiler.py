@@ -53,7 +53,8 @@ class Compiler(Protocol):
 
     real: Backend  # the one of the strategy
     devices: tuple[Device, ...]  # one for each replica
-    count: int  # of the replicas
+    count: int  # of the replicas, in all processes
+    local: int  # of those in this process, for which it has values
     waits: bool  # whether a program must not start before the outputs of the previous one are ready
     exact: bool  # whether 64-bit numbers must stay 64-bit, however JAX is configured
     draft_backend: Backend  # the one that code uses while a program is written
@@ -75,6 +76,10 @@ class Compiler(Protocol):
 
     def of_all_replicas(self, tensor: Tensor) -> list[Tensor]:
         """The tensors of all replicas, given the replica's own."""
+        ...
+
+    def of_local_replicas(self, tensor: Tensor) -> list[Tensor]:
+        """The tensors of the replicas in the same process."""
         ...
 
     def own_of(self, tensors: Sequence[Tensor]) -> Tensor:

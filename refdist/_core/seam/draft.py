@@ -26,6 +26,7 @@ class Draft(Protocol):
     read_in_parts: "dict[Any, Variable]"  # the variables that branches and loops have read, by the keys of their values
     converting: bool  # whether functions are converted before they are called
     unconverted: list[str]  # the functions that could not be, and why
+    recorded: bool  # whether a tape records the body
 
     def in_transformation(self) -> bool:
         """Say whether the code is in a transformation of JAX that was begun in this draft."""

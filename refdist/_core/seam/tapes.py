@@ -1,6 +1,7 @@
 """The tapes that record what is computed, as the code under them sees them."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -31,3 +32,44 @@ class Tapes(Protocol):
     def carried_out(self, function: Callable[[Any], Any], value: Any, backward: Callable[[Any], Any]) -> Any:
         """Apply a function to a nest of tensors without recording how; `backward` takes the gradients of its results."""
         ...
+
+
+class BodyTape(AbstractContextManager[Any], Protocol):
+    """Records all that the body of a function does, so that it can ask for gradients of what it has computed before."""
+
+    def inner(self) -> "BodyTape":
+        """A tape for a part of the body, which knows what this one has recorded so far, and tells it nothing."""
+        ...
+
+    def hide(self, results: Any) -> None:
+        """Remember results of which it was not recorded how they were made."""
+        ...
+
+    def alone(self) -> Tapes:
+        """This tape without those of the user."""
+        ...
+
+
+class NeedsBodyTape(BaseException):
+    """Ends a draft whose body asks for gradients, and was begun without a tape.
+
+    Args:
+        sources: tensors from outside of the function, of which it wants to know the gradients.
+    """
+
+    def __init__(self, sources: Sequence[Any]) -> None:
+        super().__init__()
+        self.sources = tuple(sources)
+
+
+_makers: list[Callable[[Sequence[Any]], BodyTape]] = []
+
+
+def install(make: Callable[[Sequence[Any]], BodyTape]) -> None:
+    """Say how the tape of a body is made, given the tensors from outside that it watches."""
+    _makers[:] = [make]
+
+
+def body_tape(sources: Sequence[Any]) -> BodyTape:
+    """A tape for the body of a function."""
+    return _makers[0](sources)

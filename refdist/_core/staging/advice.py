@@ -9,7 +9,8 @@ from refdist._core.base.jax_facts import asks_for_a_value, mentions_tracer, outl
 
 NO_VALUE = (
     "the value of a tensor was asked for, which is not known before the program runs. Write `if` and loops over tensors in "
-    "functions of your own, which are converted unless autograph=False; use jax.numpy in place of numpy; or take @tf.function away"
+    "functions of your own, which are converted unless autograph=False (as on TensorFlow, `call` of a Keras layer is not: use "
+    "tf.cond or tf.while_loop there, or make it a tf.function); use jax.numpy in place of numpy; or take @tf.function away"
 )
 LEAKED = (
     "it uses a tensor that another trace has left in a list, an attribute or the like, which has no value after that trace. "

@@ -101,10 +101,10 @@ def quick_key(args: Sequence[Any]) -> tuple[Any, ...] | None:
     """A short key for the arguments of a call, if all of them are tensors of types met before; otherwise None."""
     parts: list[Any] = []
     for leaf in args:
-        if type(leaf) in _TENSORS:
+        if type(leaf) is PerReplica:
+            parts.append(leaf.known_kind or leaf.kind)
+        elif type(leaf) in _TENSORS:
             parts.append((leaf.shape, leaf.dtype))
-        elif type(leaf) is PerReplica:
-            parts.append((leaf.count, leaf.spec))
         else:
             return None
     return tuple(parts)

@@ -22,6 +22,16 @@ def branches(function: Any) -> bool:
 
     It may call others that cannot be seen from here; what these branch on shows when they are called.
     """
+    return any(map(_has_branches, _reached(function)))
+
+
+def names(function: Any, name: str) -> bool:
+    """Say whether a function of the user, or one that it names, has an attribute or a global of this name in its code."""
+    return any(name in code.co_names for code in _reached(function))
+
+
+def _reached(function: Any) -> Iterator[CodeType]:
+    """The code of a function, and of those that it names."""
     seen: set[CodeType] = set()
     waiting = [function]
     while waiting and len(seen) < _MOST_FUNCTIONS:
@@ -30,10 +40,8 @@ def branches(function: Any) -> bool:
         if not isinstance(code, CodeType) or code in seen:
             continue
         seen.add(code)
-        if any(map(_has_branches, _codes(code))):
-            return True
+        yield from _codes(code)
         waiting += _named(one)
-    return False
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

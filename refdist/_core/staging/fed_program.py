@@ -5,6 +5,7 @@ from typing import Any
 
 from refdist._core.input.position import Loop
 from refdist._core.seam.draft import NeedsPython
+from refdist._core.seam.peers import uneven
 from refdist._core.staging.argument_kinds import ArgumentKinds
 from refdist._core.staging.elements import Elements
 from refdist._core.staging.program import Program
@@ -24,6 +25,7 @@ class FedProgram:
     """
 
     used = False
+    enters_nothing = False  # what makes the elements may
 
     def __init__(self, name: str, leaves: Sequence[Any], elements: Elements, first: Program, write: Write) -> None:
         places = {id(leaf): place for place, leaf in enumerate(leaves)}
@@ -33,14 +35,14 @@ class FedProgram:
         self._last, self._write, self._programs = first, write, ProgramCache(name)
         self._programs.keep(ArgumentKinds(elements.leaves).key, first, leaves)
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
+    def run(self, leaves: Sequence[Any]) -> Any:
         """Run; raise NeedsPython, with nothing taken, where only Python can handle the elements."""
         elements = self._elements(leaves)
         program = self._program(leaves, elements)
         if program is None:
             elements.put_back()
             raise NeedsPython
-        return program([*leaves, *elements.leaves])
+        return program.run([*leaves, *elements.leaves])
 
     def outline(self) -> Any:
         """The result, with a spec in the place of each tensor, for the last kind of elements."""
@@ -60,7 +62,7 @@ class FedProgram:
 
     def _program(self, leaves: Sequence[Any], elements: Elements) -> Program | None:
         kinds = ArgumentKinds(elements.leaves)
-        if kinds.in_python:
+        if kinds.in_python or uneven(elements.leaves):
             return None
         program = self._programs.find(kinds.key)
         if program is ProgramCache.missing:

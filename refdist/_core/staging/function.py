@@ -14,10 +14,12 @@ from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
 from refdist._core.replicas.values import regroup, select
 from refdist._core.seam.draft import NeedsPython
+from refdist._core.seam.peers import UNEVEN, uneven
 from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
 from refdist._core.staging.cache_keys import function_key
 from refdist._core.staging.call_signature import call_signature
 from refdist._core.staging.concrete_function import ConcreteFunction
+from refdist._core.staging.eager_functions import functions_run_eagerly
 from refdist._core.staging.elements import at_the_end_of_data
 from refdist._core.staging.exported_function import with_specs
 from refdist._core.staging.input_signature import conforming
@@ -27,7 +29,8 @@ from refdist._core.staging.program_cache import Kept, ProgramCache
 from refdist._core.staging.program_source import ForeignTrace, ProgramSource
 from refdist._core.staging.references import closes_over_tensors
 from refdist._core.staging.replica_draft import UnevenReplicas
-from refdist._core.staging.returned_values import returned_from_draft, returned_from_python
+from refdist._core.staging.returned_values import returned_from_draft, returned_from_python, returning_from_python
+from refdist._core.staging.steady_calls import SteadyCalls
 from refdist._core.staging.trace_count import Signature, Sizes, Traces
 from refdist._core.staging.writer import Call
 from refdist._core.strategies.arguments import require_arguments
@@ -106,32 +109,7 @@ def function(
     return Function(func, input_signature, trace_once, relax=relax, autograph=autograph)
 
 
-_eagerly = False  # whether bodies run in Python, as documented for debugging
-
-
-def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Let every `function` call its body in Python, as if it were not one; False undoes it.
-
-    >>> import refdist as tf
-    >>> tf.config.run_functions_eagerly(True)
-    >>> tf.function(tf.executing_eagerly)()
-    True
-    >>> tf.config.run_functions_eagerly(False)
-    """
-    global _eagerly
-    _eagerly = bool(run_eagerly)
-
-
-def functions_run_eagerly() -> bool:
-    """Say whether every `function` calls its body in Python.
-
-    >>> functions_run_eagerly()
-    False
-    """
-    return _eagerly
-
-
-class Function:
+class Function(SteadyCalls):
     """A Python function whose calls are compiled programs, one for each kind of input."""
 
     def __init__(
@@ -158,9 +136,8 @@ class Function:
         self._closures: dict[Any, set[Any]] = {}
         self._calls: dict[Any, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # of which kinds they were
 
-    @context.contained
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if _eagerly:
+    def _called(self, *args: Any, **kwargs: Any) -> Any:
+        if functions_run_eagerly():
             return self.python_function(*args, **kwargs)
         if kwargs or len(args) < self._enough:
             args, kwargs = self._arguments(args, kwargs)
@@ -175,7 +152,8 @@ class Function:
                 self._note(self._signature((context.get_strategy(), True, shape), leaves))
             return self._inlined(args, kwargs)
         if here.tapes is not None:  # which record operations one by one
-            return self.python_function(*args, **kwargs)
+            with self._source.recorded(self.python_function, (args, kwargs)):
+                return self.python_function(*args, **kwargs)
         if frame is None or frame.replica is None or frame.strategy.extended.plan.name == "default":
             return self._run(None, self.python_function, args, kwargs)
         if frame.strategy.extended.num_replicas == 1:
@@ -192,7 +170,7 @@ class Function:
     def run_in_replicas(self, strategy: StrategyBase, fn: Any, args: Any, kwargs: Any) -> Any:
         """Do the work of `strategy.run` as one program."""
         require_callable(fn)
-        if _eagerly:
+        if functions_run_eagerly():
             return strategy.extended.run(strategy, self.python_function if fn is self else fn, args, kwargs)
         require_arguments(args, kwargs)
         args, kwargs = tuple(args), dict(kwargs or {})
@@ -301,14 +279,16 @@ class Function:
         return self._run_in_python(None, self.python_function, args, kwargs) if answer is _OWN_FUNCTIONS else answer
 
     def _run(self, on: StrategyBase | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> Any:
+        if UNEVEN and uneven((args, kwargs)):  # also what runs in replicas, because that may be cut from these
+            return self._run_in_python(on, fn, args, kwargs, staged=False)
         try:
             leaves, program = self._program(on, fn, args, kwargs)
         except ForeignTrace:
             if on is not None:
                 context.require_no_trace("run()")
-            return fn(*args, **kwargs)  # this is part of a program that is being written elsewhere
+            return self._source.converted(fn)(*args, **kwargs)  # as part of a program that is being written elsewhere
         try:
-            return self._run_in_python(on, fn, args, kwargs) if program is None else program(leaves)
+            return self._run_in_python(on, fn, args, kwargs) if program is None else program.run(leaves)
         except NeedsPython:  # for the elements that come next
             return self._run_in_python(on, fn, args, kwargs)
 
@@ -338,7 +318,7 @@ class Function:
         if program is ProgramCache.missing:
             given = leaves if specs is None else taken_apart(*specs)[0]
             signature = None if staged else self._signature((around, on is None, shape), given)
-            if kinds.in_python or around.extended.plan.workers > 1:
+            if kinds.in_python or around.extended.plan.in_lockstep:
                 self._note(signature)
                 return leaves, None
             declared = {} if signature is None else self._declared(signature)
@@ -375,14 +355,16 @@ class Function:
         if signature is not None:
             self._source.traces.note(signature)
 
-    def _run_in_python(self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def _run_in_python(
+        self, on: StrategyBase | None, fn: Callable[..., Any], args: Any, kwargs: Any, *, staged: bool = True
+    ) -> Any:
         """Run the body in Python; what it runs in replicas is staged where it can be."""
-        with entered(function=self):
-            body = self.python_function if fn is self else fn
+        body = self.python_function if fn is self else fn
+        with entered(function=self if staged else None), self._source.recorded(body, (args, kwargs)):
             try:
                 if on is None:
                     return returned_from_python(body(*args, **kwargs))
-                return on.extended.run(on, _converting(body) if fn is self else body, args, kwargs)
+                return on.extended.run(on, returning_from_python(body) if fn is self else body, args, kwargs)
             except StopIteration as end:
                 if not at_the_end_of_data(end):
                     raise
@@ -393,7 +375,3 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<refdist.function {getattr(self.python_function, '__qualname__', self.python_function)!s}>"
-
-
-def _converting(body: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **kwargs: returned_from_python(body(*args, **kwargs))

@@ -2,7 +2,9 @@
 
 import copy
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,8 @@ from refdist._core.base import nest
 from refdist._core.base.entropy import ProgramEntropy
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
 from refdist._core.replicas.values import WRITING, PerReplica, Storage
-from refdist._core.seam.compiler import Compiler, Keep, Spec, WrittenProgram
+from refdist._core.seam.backend import NOWHERE
+from refdist._core.seam.compiler import Charge, Compiled, Compiler, Keep, Spec, WrittenProgram
 from refdist._core.staging.replica_draft import Requirement
 from refdist._core.staging.stand_ins import PassedThrough, closed_slices, has_slices
 
@@ -36,6 +39,7 @@ class Interface:
     takes: tuple[tuple[int, bool], ...]  # the places of arguments, and whether each replica has its own
     reads: tuple[Storage, ...]  # the values of variables
     draws: bool  # whether it takes random numbers, after all other inputs
+    shares: tuple[int, ...]  # how many operations draw in each passage of the code of replicas
     result: Any  # the result of the function, with an Output in the place of each tensor
     first_written: int  # the place of the first output that is not part of the result
     writes: tuple[Storage, ...]  # the values of variables, for which outputs follow from there on
@@ -54,7 +58,7 @@ class Program:
         self.compiler, self.written, self.interface = compiler, written, interface
         self._charge = compiler.charge(written)
         self._takes, self._reads, self._draws = interface.takes, interface.reads, interface.draws
-        self._entropy = ProgramEntropy()
+        self._entropy = ProgramEntropy(interface.shares)
         self._writes, self._required, self._compared = interface.writes, interface.required, interface.compared
         self._first_required = interface.first_written + len(interface.writes)
         self._written = slice(interface.first_written, self._first_required)
@@ -62,37 +66,42 @@ class Program:
         self._bare = self._shape.is_leaf()
         self._has_slices = has_slices(interface.result)
         self._wide = compiler.exact and interface.wide
+        self._compute = functools.partial(_widely, compiler, self._compiled) if self._wide else self._compiled
+        self._waits, self._tracer = compiler.waits, compiler.tracer_type
+        self._checks = bool(interface.required or interface.compared or not written.own_outputs)
+        # Nobody else writes between reading the values and writing them.
+        self._guard: AbstractContextManager[Any] = WRITING if interface.writes else NOWHERE
+        self.enters_nothing = self._charge is None
         self.sizes_open = any(type(leaf) is Output and leaf.declared is not None for leaf in self._leaves)
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
-        if self._charge is None:
-            return self._run(leaves)
-        with self._charge(lambda: self._brought(leaves)) as keep:
-            return self._run(leaves, keep)
+    def run(self, leaves: Sequence[Any], *, charged: bool = False, keep: Keep | None = None) -> Any:
+        """Run it on the arguments of a call."""
+        if self._charge is not None and not charged:
+            return self._charged(self._charge, leaves)
+        with self._guard:
+            outputs = self._compute(*self._values(leaves))
+            if self._checks or isinstance(outputs[0], self._tracer):
+                self._require(outputs)
+            try:
+                if keep is not None:
+                    self._keep(outputs, keep)
+                # The result is put together while the devices still compute.
+                whole = self._result(self._leaves[0], outputs, leaves) if self._bare else self._nest(outputs, leaves)
+            finally:
+                if self._waits:
+                    self._compiler.wait(outputs)
+            if self._writes:
+                Storage.adopt(self._compiler, self._writes, outputs[self._written])
+        return whole
 
-    def _run(self, leaves: Sequence[Any], keep: Keep | None = None) -> Any:
-        if not self._writes:
-            return self._computed(leaves, keep)[1]
-        with WRITING:  # nobody else writes between reading the values and writing them
-            outputs, result = self._computed(leaves, keep)
-            Storage.adopt(self._compiler, self._writes, outputs[self._written])
-        return result
+    def _charged(self, charge: Charge, leaves: Sequence[Any]) -> Any:
+        with charge(lambda: self._brought(leaves)) as keep:
+            return self.run(leaves, charged=True, keep=keep)
 
-    def _computed(self, leaves: Sequence[Any], keep: Keep | None) -> tuple[Sequence[Any], Any]:
-        """What the program makes, and the result of the call."""
-        outputs = self._outputs(leaves)
-        try:
-            if keep is not None:
-                self._keep(outputs, keep)
-            # The result is put together while the devices still compute.
-            if self._bare:
-                return outputs, self._result(self._leaves[0], outputs, leaves)
-            results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
-            result = nest.put_together(self._shape, results)
-            return outputs, closed_slices(result) if self._has_slices else result
-        finally:
-            if self._compiler.waits:
-                self._compiler.wait(outputs)
+    def _nest(self, outputs: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        results = [self._result(leaf, outputs, leaves) for leaf in self._leaves]
+        result = nest.put_together(self._shape, results)
+        return closed_slices(result) if self._has_slices else result
 
     def _brought(self, leaves: Sequence[Any]) -> Iterator[Any]:
         """The tensors that a call takes, without those that the last program has left in compiled form."""
@@ -111,13 +120,8 @@ class Program:
             own = storage.own_copies and count > 1
             keep(array, array.nbytes // (count if own else 1), storage.homes)
 
-    def _outputs(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        values = self._values(leaves)
-        if self._wide:
-            with self._compiler.widened(True):
-                outputs = self._compiled(*values)
-        else:
-            outputs = self._compiled(*values)
+    def _require(self, outputs: Sequence[Any]) -> None:
+        """Raise where something does not hold that must."""
         if self._reads and outputs and isinstance(outputs[0], self._compiler.tracer_type):
             raise RuntimeError(
                 "A function that uses variables was called inside a transformation of JAX (jit, grad, vmap or scan); expected a "
@@ -127,7 +131,6 @@ class Program:
             _require(np.ravel(np.asarray(outputs[place])), requirement)
         if self._compared:
             self._require_equal(outputs[-1])
-        return outputs
 
     def rebound(self, variables: Mapping[Storage, Storage]) -> "Program | None":
         """The same program with others in the place of some variables; None if it uses one of these already, by another way."""
@@ -141,7 +144,7 @@ class Program:
 
     def outline(self) -> Any:
         """The result, with a spec in the place of each tensor."""
-        specs = [_spec(leaf, self._compiler.count) if type(leaf) is Output else leaf for leaf in self._leaves]
+        specs = [_spec(leaf, self._compiler.local) if type(leaf) is Output else leaf for leaf in self._leaves]
         result = nest.put_together(self._shape, specs)
         return closed_slices(result) if self._has_slices else result
 
@@ -152,14 +155,23 @@ class Program:
 
     def _values(self, leaves: Sequence[Any]) -> list[Any]:
         compiler = self._compiler
-        values = [leaves[p].compiled_for(compiler) if each else compiler.lift(leaves[p]) for p, each in self._takes]
-        # Usually a variable still has what the last run of a program has left; calling a method for it costs more than a look.
-        values += [held[2] if (held := s.held)[1] is compiler else s.compiled_for(compiler) for s in self._reads]
-        return [*values, self._entropy()] if self._draws else values
+        values: list[Any] = []
+        for place, each in self._takes:
+            leaf = leaves[place]
+            values.append(leaf.compiled_for(compiler) if each else compiler.lift(leaf))
+        for storage in self._reads:
+            # Usually a variable still has what the last run of a program has left; calling a method for it costs more than a look.
+            _, known, compiled = storage.held
+            values.append(compiled if known is compiler else storage.compiled_for(compiler))
+        if self._draws:
+            values.append(self._entropy())
+        return values
 
     def _result(self, leaf: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if type(leaf) is Output:
             array = outputs[leaf.place]
+            if leaf.own and self._compiler.local == 1:
+                return self._compiler.lower_each(array, leaf.spec)[0]
             if leaf.own:
                 return PerReplica.of_compiled(self._compiler, array, leaf.spec)
             tensor = self._compiler.lower(array)
@@ -175,6 +187,11 @@ class Program:
                     f"Combine them first with all_reduce(), or pass aggregation=... when you make the variable. Nothing was "
                     f"written."
                 )
+
+
+def _widely(compiler: Compiler, compiled: Compiled, *values: Any) -> Sequence[Any]:
+    with compiler.widened(True):
+        return compiled(*values)
 
 
 def _spec(output: Output, count: int) -> Any:

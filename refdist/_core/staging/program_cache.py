@@ -2,12 +2,18 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
+from refdist._core.base.where import Where
 from refdist._core.replicas.values import DistributedValues
 
 MOST_KEPT = 64  # a program takes a megabyte or more, and most functions need a handful
 _MISSING: Any = object()
+
+Steady: TypeAlias = "tuple[Where | None, int, dict[Any, Kept]]"
+"""The place from which the last calls came, the changes in the process until then, and programs by kinds of arguments alone."""
+
+_NOTHING_STEADY: Steady = (None, -1, {})
 
 
 class Kept(Protocol):
@@ -15,8 +21,9 @@ class Kept(Protocol):
 
     used: bool  # whether it was asked for again since the last look
     sizes_open: bool  # whether it was made for certain sizes only after it was written
+    enters_nothing: bool  # when it runs, so that a Ctrl-C cannot leave anything entered
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
+    def run(self, leaves: Sequence[Any]) -> Any:
         """Run it on the arguments of a call."""
         ...
 
@@ -38,6 +45,7 @@ class ProgramCache:
         self._name = name
         self._kept: dict[Any, Kept | None] = {}  # None for what runs in Python
         self._quick: dict[Any, Kept] = {}  # the same for plain tensors, by shorter keys
+        self.steady: Steady = _NOTHING_STEADY
         self._told = False
 
     def find(self, key: Any) -> Any:
@@ -59,12 +67,17 @@ class ProgramCache:
         self._kept[key] = program
         if len(self._kept) <= MOST_KEPT:
             return
+        if program is not None:
+            program.used = (
+                True  # it is about to be; if all others are in use, the oldest of them goes, and not this one
+            )
         oldest = next(iter(self._kept))
         while (gone := self._kept.pop(oldest)) is not None and gone.used:
             gone.used = False
             self._kept[oldest] = gone
             oldest = next(iter(self._kept))
         self._quick = {key: one for key, one in self._quick.items() if one is not gone}
+        self.steady = _NOTHING_STEADY
         if not self._told:
             self._told = True
             self._warn(leaves)
@@ -80,6 +93,7 @@ class ProgramCache:
         """Drop all programs."""
         self._kept.clear()
         self._quick.clear()
+        self.steady = _NOTHING_STEADY
 
     def _warn(self, leaves: Sequence[Any]) -> None:
         kinds = ", ".join(_outline(leaf) for leaf in leaves[:4]) + (", ..." if len(leaves) > 4 else "")

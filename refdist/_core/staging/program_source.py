@@ -1,15 +1,21 @@
 """Where a function gets the programs from that it does not have yet."""
 
+import contextlib
 import dataclasses
+import importlib
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
+from refdist._core.base import nest
 from refdist._core.base.dtypes import is_wide
 from refdist._core.base.errors import OutOfRangeError
 from refdist._core.base.jax_facts import asks_for_a_value, tracing
+from refdist._core.devices.tensor import Tensor
 from refdist._core.seam.draft import NeedsPython, NeedsWide
-from refdist._core.staging.branching import branches
+from refdist._core.seam.tapes import BodyTape, NeedsBodyTape, body_tape
+from refdist._core.staging.branching import branches, names
 from refdist._core.staging.cache_keys import function_key
 from refdist._core.staging.elements import Elements
 from refdist._core.staging.fed_program import FedProgram
@@ -45,6 +51,8 @@ class ProgramSource:
         self.writing = False  # whether the body is being traced
         self._opened: dict[Any, list[OpenProgram]] = {}  # programs for any sizes, by the kind of their calls
         self._others = OtherVariables()
+        self._sources: list[Any] = []  # tensors from outside, with respect to which the body asks for gradients
+        self._asks_for_gradients = False
         self._called: set[Any] = set()  # the functions that have had their first call, and so have made their variables
 
     def program(self, call: Call, around: StrategyBase, outside: Any) -> Kept | None:
@@ -73,6 +81,22 @@ class ProgramSource:
         """Write a program that is not kept, for a call that takes no elements of iterators."""
         return self._written(call, around).program
 
+    def converted(self, body: Any) -> Any:
+        """A body as it is called in a trace of JAX that is none of ours."""
+        if not (self._autograph and branches(body)):
+            return body
+        return importlib.import_module("refdist._core.autograph.calls").converted(body)
+
+    def recorded(self, body: Any, given: Any) -> AbstractContextManager[Any]:
+        """Record a body that runs in Python with some arguments, if it asks for gradients of what it computes."""
+        tensors = [leaf for leaf in nest.flatten(given) if isinstance(leaf, Tensor)]
+        return self._tape(body, tensors) or contextlib.nullcontext()
+
+    def _tape(self, body: Any, given: Sequence[Any] = ()) -> BodyTape | None:
+        """A tape for a body that calls tf.gradients, as far as that can be seen or is known by now."""
+        asks = self._asks_for_gradients or names(body, "gradients") or names(body, "hessians")
+        return body_tape([*self._sources, *given]) if asks else None
+
     def _fed(self, call: Call, around: StrategyBase, first: Written) -> FedProgram:
         """A program that takes elements, given the one for the first of them."""
         kind, opened = dataclasses.replace(call, leaves=(), elements=Elements()), [first.open]
@@ -100,10 +124,17 @@ class ProgramSource:
             strategy = self._strategy or mentioned_strategy(fn) or around
         with self._lock:
             made_before, open_sizes = False, True
-            converting = self._autograph and branches(fn if fn is not self._owner else self._owner.python_function)
-            while strategy.extended.plan.workers == 1:
+            body = self._owner.python_function if fn is self._owner else fn
+            converting = self._autograph and branches(body)
+            while not strategy.extended.plan.in_lockstep:
                 writer = ProgramWriter(
-                    call, strategy, once=self._once, wide=wide, converting=converting, open_sizes=open_sizes
+                    call,
+                    strategy,
+                    once=self._once,
+                    wide=wide,
+                    converting=converting,
+                    open_sizes=open_sizes,
+                    tape=self._tape(body),
                 )
                 try:
                     self.writing = True
@@ -116,6 +147,10 @@ class ProgramSource:
                     continue
                 except NeedsWide:
                     wide = True
+                    continue
+                except NeedsBodyTape as asked:
+                    self._sources += asked.sources
+                    self._asks_for_gradients = True
                     continue
                 except NeedsPython:
                     break

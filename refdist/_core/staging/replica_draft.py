@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from refdist._core.base import nest
 from refdist._core.base.dtypes import is_wide
-from refdist._core.base.entropy import program_stream
+from refdist._core.base.entropy import RUNS, FunctionDraws, program_stream
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.philox import Stream
 from refdist._core.base.where import HERE, entered
@@ -16,6 +16,8 @@ from refdist._core.replicas.specs import is_dataset
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.seam.compiler import Compiler
 from refdist._core.seam.draft import NeedsPython, NeedsWide
+from refdist._core.seam.peers import UNEVEN
+from refdist._core.seam.tapes import BodyTape, Tapes
 from refdist._core.staging.branching import branches
 from refdist._core.staging.elements import Elements
 from refdist._core.staging.open_shapes import OpenShapes
@@ -78,6 +80,7 @@ class ReplicaDraft:
         once: bool,
         wide: bool,
         converting: bool = False,
+        tape: BodyTape | None = None,
     ) -> None:
         self.compiler, self.strategy, self.backend = compiler, strategy, compiler.draft_backend
         self.count, self.wide = compiler.count, wide
@@ -95,10 +98,13 @@ class ReplicaDraft:
         self.runs = 0
         self.turns = 0  # how many requirements and random numbers there are so far, on the path of one replica
         self.entropy: Any = None  # an input of the program that differs in each run
+        self.draws, self.shares = FunctionDraws(), list[Any]()  # what has drawn numbers so far
         self.converting = converting  # whether `if` and loops over tensors become part of the program
         self.unconverted: list[str] = []  # the functions that could not be converted, and why
         self.conditions: list[Any] = []  # on which the code at the current point depends
         self.read_in_parts: dict[Any, Variable] = {}  # the variables that branches and loops have read
+        self.recorded = tape is not None
+        self._tape = tape  # records what the body does, if the body asks for gradients of it
         self._parts = 0  # how many branches and loops the code is in
         self.elements, self._shapes = elements, shapes
         # Tensors that merge_call has given to all replicas, by id, with where they come from: outside, each is one tensor.
@@ -119,11 +125,12 @@ class ReplicaDraft:
         """Enter this draft, or the part of one replica in it."""
         before, self._traces = self._traces, self.compiler.open_traces()
         contexts, self._contexts = self._contexts, contextlib.ExitStack()
+        tape, self._tape = self._tape, None if self._tape is None else self._tape.inner()
         try:
-            with entered(draft=self, tapes=None), self._contexts:
+            with entered(draft=self, tapes=None), self._tape or contextlib.nullcontext(), self._contexts:
                 yield
         finally:
-            self._contexts = contexts
+            self._contexts, self._tape = contexts, tape
             self._traces = before
 
     @contextlib.contextmanager
@@ -132,11 +139,20 @@ class ReplicaDraft:
         before, self.values = self.values, dict(self.values if values is None else values)
         self._parts += 1
         try:
-            with self.entered():
+            with self.entered(), self.numbering(own=True):
                 yield self.values
         finally:
             self._parts -= 1
             self.values, self.conditions = before, depended
+
+    def body_tapes(self) -> Tapes | None:
+        """The tape of the body, where those of the user are not told of anything."""
+        return None if self._tape is None else self._tape.alone()
+
+    def hide(self, results: Any) -> None:
+        """Tell the tape of the body of what several replicas have made, which it does not see."""
+        if self._tape is not None and self.count > 1:
+            self._tape.hide(results)
 
     def converted(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function as this draft calls it."""
@@ -149,9 +165,21 @@ class ReplicaDraft:
         """Call the body of another `function` as a part of this one: it decides for itself whether it is converted."""
         before, self.converting = self.converting, autograph and (self.converting or branches(function))
         try:
-            yield self.converted(function)
+            with self.numbering(own=not self._in_replica()):
+                yield self.converted(function)
         finally:
             self.converting = before
+
+    @contextlib.contextmanager
+    def numbering(self, *, own: bool) -> Generator[None]:
+        """Number the operations that draw as those of a function by itself, if it is one."""
+        draws = self.draws
+        if own:
+            self.draws = FunctionDraws()
+        try:
+            yield
+        finally:
+            self.draws = draws
 
     def read(self, variable: Variable) -> Any:
         home = variable.container if variable.container is not None else variable
@@ -165,7 +193,7 @@ class ReplicaDraft:
             self._seen_inside.add(id(home.copies[0]))
         if home.own_copies and variable is not home.copies[0] and self.count > 1:
             index = next(i for i, copy in enumerate(home.all_copies) if copy is variable)
-            return self.compiler.of_all_replicas(value)[index]
+            return self.compiler.of_local_replicas(value)[index]
         return value
 
     def require_wide(self, dtype: Any) -> None:
@@ -208,6 +236,8 @@ class ReplicaDraft:
                 f"One copy of the mirrored variable {home.name!r} was written by itself in a function; expected all of them to be. "
                 f"Write the variable, or use extended.update()."
             )
+        if self.compiler.local < self.count:
+            raise NeedsPython  # this process knows its own copies only, and all processes have one program
         number = next(index for index, copy in enumerate(home.all_copies) if copy is variable)
         return self.compiler.on_replica(number, tensor, self.values[id(home.all_copies[0])])
 
@@ -247,7 +277,21 @@ class ReplicaDraft:
             )
         self.turns += 1
         replica = self.compiler.replica_number() if self._in_replica() else 0
-        return program_stream(self.entropy, seed, self.turns, replica, blocks)
+        found = None
+        if self.draws.decides(seed):
+            if seed is None and not isinstance(replica, int):
+                found = self._drawn_in_replica(replica, blocks)
+            else:
+                found = self.draws.stream(seed, self.entropy[RUNS], blocks)
+        return program_stream(self.entropy, self.turns, replica, blocks) if found is None else found
+
+    def _drawn_in_replica(self, replica: Any, blocks: int) -> Stream | None:
+        frame = HERE.get().frame
+        assert frame is not None
+        assert frame.replica is not None
+        number, where = frame.replica.replica_id_in_sync_group, (self.runs, len(self.meetings))
+        path = number if isinstance(number, int) else None  # None where one trace stands for all replicas
+        return self.draws.stream_in_replica(where, path, self.shares, self.entropy, replica, self.count, blocks)
 
     def in_transformation(self) -> bool:
         return self.compiler.open_traces() != self._traces
@@ -295,10 +339,10 @@ class ReplicaDraft:
         if is_dataset(leaf):
             raise NeedsPython
         (place, declared), each = self.elements.place_of(leaf), isinstance(leaf, DistributedValues)
-        if each and leaf.spec is None:
+        if (each and leaf.spec is None) or id(leaf) in UNEVEN:
             raise UnevenReplicas
         dtype = spec_of(leaf)[1]
-        if dtype.kind in "OSU" or (each and leaf.count != self.count):
+        if dtype.kind in "OSU" or (each and leaf.count != self.compiler.local):
             return passed_through(place, leaf)
         self.require_wide(dtype)
         spec = self._shapes.spec(place, leaf, declared)
@@ -307,4 +351,4 @@ class ReplicaDraft:
 
     def per_replica(self, own: Any) -> Any:
         """A tensor of the replica, as code outside of the replicas sees it."""
-        return own if self.count == 1 else SymbolicPerReplica(self, own)
+        return own if self.compiler.local == 1 else SymbolicPerReplica(self, own)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.replicas.lockstep import Meeting, require_same
-from refdist._core.replicas.values import regroup, shapes_differ
+from refdist._core.replicas.values import DistributedValues, regroup, shapes_differ
 from refdist._core.staging.replica_draft import Key, ReplicaDraft, Requirement, UnevenReplicas
-from refdist._core.staging.stand_ins import SymbolicPerReplica, closed_slices, opened_slices
+from refdist._core.staging.stand_ins import closed_slices, opened_slices
 from refdist._core.variables.distributed_variable import require_meant
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ class ReplicaPrograms:
         def slot(leaves: list[Any]) -> Any:
             same = all(leaf is leaves[0] for leaf in leaves)
             if same and id(leaves[0]) in own and isinstance(leaves[0], self._draft.backend.tensor_type):
-                return SymbolicPerReplica(self._draft, leaves[0])
+                return self._draft.per_replica(leaves[0])
             if same or not any(isinstance(leaf, self._draft.backend.tensor_type) for leaf in leaves):
-                return regroup([[leaf] for leaf in leaves])[0]
+                return self._plain(leaves)
             if any(leaf is None or isinstance(leaf, (str, bytes)) for leaf in leaves):
                 raise ValueError(
                     f"The replicas returned {leaves[0]!r} and {next(x for x in leaves if type(x) is not type(leaves[0]))!r} in one "
@@ -74,6 +74,19 @@ class ReplicaPrograms:
             return leaf.seen(self._draft, outs) if isinstance(leaf, _Slot) else leaf
 
         return closed_slices(nest.map_structure(filled, structure))
+
+    def _plain(self, leaves: list[Any]) -> Any:
+        """What all replicas return in one place, where that is no tensor."""
+        merged = regroup([[leaf] for leaf in leaves])[0]
+        local = self._draft.compiler.local
+        if local == self._count or not isinstance(merged, DistributedValues):
+            return merged
+        if all(
+            isinstance(leaf, _NUMBERS) for leaf in leaves
+        ):  # tensors: all processes have one program, whatever they return
+            return self._draft.per_replica(self._extended.own_of_all(leaves))
+        first = self._strategy.extended.plan.first_replica
+        return regroup([[leaf] for leaf in leaves[first : first + local]])[0]
 
     def _write_one(self, number: int) -> list[Any]:
         draft = self._draft
@@ -165,7 +178,8 @@ def _require_even_slices(payloads: Sequence[Any]) -> None:
         raise UnevenReplicas
 
 
-_PYTHON = (bool, int, float, complex, str, bytes)
+_NUMBERS = (bool, int, float, complex)
+_PYTHON = (*_NUMBERS, str, bytes)
 
 
 class _Slot:
@@ -176,4 +190,4 @@ class _Slot:
 
     def seen(self, draft: ReplicaDraft, outs: Sequence[Any]) -> Any:
         """The tensor as code outside of the replicas sees it: one for each replica, unless all have got the very same."""
-        return SymbolicPerReplica(draft, outs[self._index]) if self._own else outs[self._index]
+        return draft.per_replica(outs[self._index]) if self._own else outs[self._index]

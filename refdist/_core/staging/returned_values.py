@@ -1,5 +1,6 @@
 """What leaves a function: variables as their values, Python numbers as tensors."""
 
+from collections.abc import Callable
 from typing import Any
 
 from refdist._core.base import nest
@@ -42,3 +43,8 @@ def _leaf_from_python(leaf: Any) -> Any:
 
 def _foreign_array(leaf: Any) -> bool:
     return hasattr(leaf, "__array__") and not is_jax(leaf) and not isinstance(leaf, DistributedValues)
+
+
+def returning_from_python(body: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose results are treated like that."""
+    return lambda *args, **kwargs: returned_from_python(body(*args, **kwargs))

@@ -59,7 +59,9 @@ class StagedContext(ReplicaContext):
         for place, leaf in enumerate(nest.flatten(opened_slices(result))):
             if isinstance(leaf, self._draft.backend.tensor_type):
                 self._draft.remember_one_for_all(leaf, place)
-        return [nest.map_structure(self._mine, result)]
+        own = nest.map_structure(self._mine, result)
+        self._draft.hide(own)
+        return [own]
 
     def _mine(self, leaf: Any) -> Any:
         if not isinstance(leaf, DistributedValues) or isinstance(leaf, Variable):

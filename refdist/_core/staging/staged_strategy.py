@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from refdist._core.base import nest
 from refdist._core.base.enums import ReduceOp, VariableAggregation
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.options import CommunicationOptions
 from refdist._core.base.where import HERE, Frame, entered
 from refdist._core.devices.tensor import mean_dtype
 from refdist._core.replicas import context
@@ -24,6 +25,7 @@ from refdist._core.staging.stand_ins import (
     of_all_replicas,
 )
 from refdist._core.strategies.cross_device_ops import divided, require_joinable, require_numbers
+from refdist._core.strategies.packing import exchanged_together, packs_of
 from refdist._core.strategies.verbs import StrategyExtended
 from refdist._core.variables.distributed_variable import (
     REDUCTIONS,
@@ -48,7 +50,8 @@ class StagedExtended(StrategyExtended):
             dataclasses.replace(plan, backend=draft.backend, devices=plan.devices[:1], homes=plan.homes[:1], workers=1)
         )
         self._real, self.draft, self._count = real, draft, count
-        self.real_devices = plan.devices
+        self._local = min(count, len(plan.devices))  # how many of the replicas are in this process
+        self.real_devices = plan.devices * (count // self._local)  # those of other processes are called alike
         self._from_outside: dict[
             int, tuple[Any, Any]
         ] = {}  # tensors that are not of this program, with what they are in it
@@ -66,11 +69,15 @@ class StagedExtended(StrategyExtended):
             return leaf if draft.one_for_all(leaf) else self._seen_outside(leaf)
 
         local = nest.map_structure(localised, (tuple(args), dict(kwargs or {})))
-        with entered(creations={}, tapes=None if self._count > 1 else HERE.get().tapes):
-            if not once:
-                return ReplicaPrograms(self, strategy, fn, local, self._count).merged()
-            number = 0 if self._count == 1 else draft.compiler.replica_number()
-            return closed_slices(nest.map_structure(outside, self._body(strategy, fn, local, number)))
+        tapes = draft.body_tapes() if self._count > 1 else HERE.get().tapes
+        with entered(creations={}, tapes=tapes), draft.numbering(own=hasattr(fn, "run_in_replicas")):
+            if once:
+                number = 0 if self._count == 1 else draft.compiler.replica_number()
+                result = closed_slices(nest.map_structure(outside, self._body(strategy, fn, local, number)))
+            else:
+                result = ReplicaPrograms(self, strategy, fn, local, self._count).merged()
+        draft.hide(result)
+        return result
 
     def body(self, strategy: "StrategyBase", fn: Callable[..., Any], given: Any, number: int) -> Any:
         """Call the function of one replica."""
@@ -114,28 +121,37 @@ class StagedExtended(StrategyExtended):
         if not isinstance(leaf, DistributedValues) or isinstance(leaf, Variable):
             return leaf
         components = leaf.components if isinstance(leaf, PassedThroughValues) else len(leaf.values)
-        if components != self._count:
+        if components != self._local:
             raise ValueError(
-                f"A value with {components} components met a strategy of {self._count} replicas; expected one component for "
+                f"A value with {components} components met a strategy of {self._local} replicas; expected one component for "
                 f"each replica. Make the value with the strategy that uses it."
             )
         if isinstance(leaf, PassedThroughValues):
-            return leaf.alone() if self._count == 1 else leaf
-        if not any(hasattr(value, "shape") for value in leaf.values):
-            same = regroup([[value] for value in leaf.values])[0]
+            return leaf.alone() if self._local == 1 else leaf
+        values = self._of_all_processes(leaf.values)
+        if not any(hasattr(value, "shape") for value in values):
+            same = regroup([[value] for value in values])[0]
             if not once or (same is not leaf and not isinstance(same, DistributedValues)):
                 return same  # plain Python values: each replica's part gets its own
-        return self._own_of(leaf.values)
+        return self.own_of_all(values)
+
+    def _of_all_processes(self, values: Sequence[Any]) -> Sequence[Any]:
+        """What becomes part of the program, which is one for all processes, and known to each for its own replicas only."""
+        if self._local == self._count:
+            return values
+        with entered(draft=None), self.draft.compiler.at_once():
+            return self._real.from_all_workers("a per-replica value that becomes part of a program", values)
 
     def own_of(self, value: DistributedValues) -> Any:
         """The replica's own component of a value that has one for each."""
         return self._localised(value, True)
 
-    def _own_of(self, values: Sequence[Any]) -> Any:
+    def own_of_all(self, values: Sequence[Any]) -> Any:
+        """The replica's own value, given those of all replicas."""
         kinds = set(map(type, values))
         if kinds == {IndexedSlices}:
             columns = zip(*map(OpenSlices.of, values), strict=True)
-            return IndexedSlices(*(None if column[0] is None else self._own_of(column) for column in columns))
+            return IndexedSlices(*(None if column[0] is None else self.own_of_all(column) for column in columns))
         if IndexedSlices in kinds:
             raise UnevenReplicas
         parts = [self.tensor(value, None) for value in values]
@@ -146,8 +162,8 @@ class StagedExtended(StrategyExtended):
     def _seen_outside(self, leaf: Any) -> Any:
         """What a replica has, as code outside of the replicas sees it."""
         if is_text(leaf) and self._count > 1:
-            return PerReplica([leaf] * self._count)
-        tensor = isinstance(leaf, (self.backend.tensor_type, IndexedSlices)) and self._count > 1
+            return PerReplica([leaf] * self._local)
+        tensor = isinstance(leaf, (self.backend.tensor_type, IndexedSlices)) and self._local > 1
         return SymbolicPerReplica(self.draft, leaf) if tensor else leaf
 
     def _reducible(self, op: ReduceOp, value: Any) -> Any:
@@ -157,6 +173,8 @@ class StagedExtended(StrategyExtended):
             one = isinstance(value, SymbolicPerReplica) or len(value.values) == 1
             own = value.component(0) if one else self._localised(value, True)
             return PerReplica([self.combinable(own, None)])
+        if self._local == 1 < self._count:
+            return PerReplica([self.combinable(value, None)])
         if self._count > 1 and op is not ReduceOp.MEAN:
             raise ValueError(
                 f"A plain value ({value!r}) was to be combined over {self._count} replicas; expected a per-replica value. "
@@ -165,7 +183,7 @@ class StagedExtended(StrategyExtended):
         return self.combinable(value, None)
 
     def reduce_to(self, reduce_op: ReduceOp | str, value: Any, destinations: Any, options: Any = None) -> Any:
-        op = ReduceOp.of(reduce_op)
+        op, options = ReduceOp.of(reduce_op), self.communication(options, "reduce_to()")
         with self._entered("reduce_to()"):
             prepared = self._reducible(op, value)
             distributed = isinstance(prepared, DistributedValues)
@@ -173,20 +191,37 @@ class StagedExtended(StrategyExtended):
             return self._spread(result) if _several(destinations) else result
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None) -> list[Any]:
-        op = ReduceOp.of(reduce_op)
-        if not self.plan.collectives.custom() or self._count == 1:
+        op, options = ReduceOp.of(reduce_op), self.communication(options, "batch_reduce_to()")
+        if not self._batches(options):
             return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
         with self._entered("batch_reduce_to()"):
             prepared = [self._reducible(op, value) for value, _ in value_destination_pairs]
             if not all(isinstance(value, DistributedValues) for value in prepared):
                 return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
-            results = self._combined_by_user(op, [value.values[0] for value in prepared], options)
+            results = self._combined_together(op, [value.values[0] for value in prepared], options)
             pairs = zip(results, value_destination_pairs, strict=True)
             return [self._spread(result) if _several(to) else result for result, (_, to) in pairs]
 
     def _spread(self, result: Any) -> Any:
         """What lies on several devices after a reduction."""
-        return SymbolicMirrored(self.draft, result) if self._count > 1 else result
+        return SymbolicMirrored(self.draft, result) if self._local > 1 else result
+
+    def _batches(self, options: CommunicationOptions) -> bool:
+        """Say whether tensors that are combined together are more than each of them alone."""
+        return self._count > 1 and (bool(options.bytes_per_pack) or self.plan.collectives.custom())
+
+    def _combined_together(self, op: ReduceOp, tensors: Sequence[Any], options: CommunicationOptions) -> list[Any]:
+        """Combine several tensors, in packs or with the user's own implementation for batches."""
+        if self.plan.collectives.custom():
+            return self._combined_by_user(op, tensors, options)
+        slices = [number for number, tensor in enumerate(tensors) if isinstance(tensor, IndexedSlices)]
+        results = {number: self._combined(op, tensors[number], options) for number in slices}
+        dense = [number for number in range(len(tensors)) if number not in results]
+        every = [tensors[number] for number in dense]
+        for pack in packs_of(every, options.bytes_per_pack, [None] * len(dense)):
+            made = exchanged_together([every[place] for place in pack], lambda row: self._combined(op, row, options))
+            results |= zip([dense[place] for place in pack], made, strict=True)
+        return [results[number] for number in range(len(tensors))]
 
     def _combined_by_user(self, op: ReduceOp, tensors: Sequence[Any], options: Any) -> list[Any]:
         """Combine several tensors with the user's own implementation for batches."""
@@ -211,8 +246,9 @@ class StagedExtended(StrategyExtended):
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
         (payload,) = payloads
-        if nest.is_container(payload) and self.plan.collectives.custom() and self._count > 1:
-            combined = self._combined_by_user(op, nest.flatten(payload), options)
+        options = self.communication(options, "all_reduce()")
+        if nest.is_container(payload) and self._batches(options):
+            combined = self._combined_together(op, nest.flatten(payload), options)
             return [nest.pack_sequence_as(payload, combined)]
 
         def combine(tensor: Any) -> Any:
@@ -220,7 +256,7 @@ class StagedExtended(StrategyExtended):
 
         return [nest.map_structure(combine, payload)]
 
-    def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
+    def all_gather(self, payloads: Sequence[Any], axis: int, options: Any = None) -> Sequence[Any]:
         def joined(tensor: Any) -> Any:
             return self._joined(tensor, axis)
 
@@ -241,7 +277,9 @@ class StagedExtended(StrategyExtended):
             values = divided(values, self._count)
         return IndexedSlices(self._joined(values, 0), self._joined(slices.indices, 0), slices.dense_shape)
 
-    def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
+    def from_all_workers(
+        self, kind: str, payloads: Sequence[Any], options: CommunicationOptions | None = None
+    ) -> Sequence[Any]:
         (payload,) = payloads
         if isinstance(payload, self.backend.tensor_type):
             return self.draft.compiler.of_all_replicas(payload)

@@ -29,7 +29,7 @@ class SymbolicPerReplica(PerReplica):
                 "A per-replica value of a function was used after the function had been traced; expected it to be used inside. "
                 "Return it from the function."
             )
-        return tuple(of_all_replicas(self._draft, self.own))
+        return tuple(of_local_replicas(self._draft, self.own))
 
     def component(self, index: int) -> Any:
         return self.own
@@ -39,14 +39,14 @@ class SymbolicPerReplica(PerReplica):
         return SymbolicPerReplica(self._draft, own)
 
     def __repr__(self) -> str:
-        lines = ",\n".join(f"  {index}: {self.own!r}" for index in range(self._draft.count))
+        lines = ",\n".join(f"  {index}: {self.own!r}" for index in range(self.count))
         return f"{type(self).__name__.removeprefix('Symbolic')}:{{\n{lines}\n}}"
 
     __str__ = __repr__
 
     @property
     def count(self) -> int:
-        return self._draft.count
+        return self._draft.compiler.local
 
 
 class SymbolicMirrored(SymbolicPerReplica, Mirrored):
@@ -117,6 +117,17 @@ def of_all_replicas(draft: "ReplicaDraft", own: Any) -> list[Any]:
     if not isinstance(own, IndexedSlices):
         return compiler.of_all_replicas(own)
     columns = [[None] * draft.count if part is None else compiler.of_all_replicas(part) for part in OpenSlices.of(own)]
+    return [IndexedSlices(*row) for row in zip(*columns, strict=True)]
+
+
+def of_local_replicas(draft: "ReplicaDraft", own: Any) -> list[Any]:
+    """The same of the replicas in this process."""
+    compiler = draft.compiler
+    if compiler.local == compiler.count:
+        return of_all_replicas(draft, own)
+    if not isinstance(own, IndexedSlices):
+        return compiler.of_local_replicas(own)
+    columns = [[None] * compiler.local if p is None else compiler.of_local_replicas(p) for p in OpenSlices.of(own)]
     return [IndexedSlices(*row) for row in zip(*columns, strict=True)]
 
 

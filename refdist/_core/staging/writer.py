@@ -11,6 +11,7 @@ from refdist._core.replicas.values import DistributedValues, PerReplica
 from refdist._core.seam.backend import Backend
 from refdist._core.seam.compiler import WrittenProgram
 from refdist._core.seam.draft import NeedsPython
+from refdist._core.seam.tapes import BodyTape
 from refdist._core.staging.advice import explain
 from refdist._core.staging.argument_kinds import ArgumentKinds
 from refdist._core.staging.elements import Elements
@@ -76,6 +77,7 @@ class ProgramWriter:
         wide: bool,
         converting: bool = False,
         open_sizes: bool = True,
+        tape: BodyTape | None = None,
     ) -> None:
         extended = strategy.extended
         self._call, self._wide = call, wide
@@ -93,6 +95,7 @@ class ProgramWriter:
             once=once,
             wide=wide,
             converting=converting,
+            tape=tape,
         )
         self._variables = _usable_variables(extended.backend)
         self._keys: list[Key] = [id(variable.copies[0]) for variable in self._variables]
@@ -128,7 +131,7 @@ class ProgramWriter:
 
     def _taken_arguments(self) -> list[tuple[int, bool]]:
         """The places of the arguments that are inputs of the program, and whether each replica has its own."""
-        leaves, kinds, count = self._call.leaves, self._call.kinds, self._compiler.count
+        leaves, kinds, count = self._call.leaves, self._call.kinds, self._compiler.local
         fitting = [place for place in kinds.per_replica if leaves[place].count == count]
         if self._call.on is not None and len(fitting) < len(kinds.per_replica):
             require_count(next(leaves[place] for place in kinds.per_replica if place not in fitting), count)
@@ -154,9 +157,18 @@ class ProgramWriter:
         compared = [key for key in after if isinstance(key, Comparison)]
         self._record = _Record(result, changed, required, compared)
         new = [after[key] for key in self._keys if after[key] is not before[key]]
-        own = [variable.own_copies and self._several for variable in changed] + [self._several] * len(required)
-        made = [*outputs.tensors, *new, *(after[key] for key in [*required, *compared])]
+        own = [variable.own_copies and self._several for variable in changed]
+        flags = [after[key] for key in required]
+        if self._compiler.local < self._compiler.count:  # a process knows its own flags only
+            flags = [self._compiler.join(flag.reshape((1,)), 0) for flag in map(self._tensor, flags)]
+            own += [False] * len(required)
+        else:
+            own += [self._several] * len(required)
+        made = [*outputs.tensors, *new, *flags, *(after[key] for key in compared)]
         return made, [*outputs.own, *own]
+
+    def _tensor(self, value: Any) -> Any:
+        return self._draft.extended(self._draft.strategy).tensor(value, None)
 
     def _stand_ins(self, values: Sequence[Any]) -> list[Any]:
         """What the function gets in the places of the arguments."""
@@ -189,6 +201,7 @@ class ProgramWriter:
             takes=tuple(takes[i] for i in written.used if i < len(takes)),
             reads=tuple(variables[i - len(takes)].storage for i in written.used if len(takes) <= i < entropy),
             draws=entropy in written.used,
+            shares=tuple(passage.size for passage in self._draft.shares),
             result=record.result,
             first_written=first_changed,
             writes=tuple(variable.storage for variable in record.changed),
@@ -208,6 +221,7 @@ class _Outputs:
         self._draft = draft
         self.tensors: list[Any] = []
         self.own: list[bool] = []
+        self._alone = draft.compiler.local == 1 < draft.count  # what a process has is what its only replica has
 
     def taken_from(self, result: Any) -> Any:
         """Take the tensors out of a nest, and leave in place of each where to find it."""
@@ -245,6 +259,7 @@ class _Outputs:
         return self._added(extended.tensor(own, None), own=True)
 
     def _added(self, tensor: Any, *, own: bool) -> Output:
+        own = own or self._alone
         self.tensors.append(tensor)
         self.own.append(own)
         return Output(len(self.tensors) - 1, own, (tuple(tensor.shape), tensor.dtype))

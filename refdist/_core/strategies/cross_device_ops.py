@@ -5,14 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from refdist._core.base.enums import ReduceOp
+from refdist._core.base.common_values import once
+from refdist._core.base.enums import CommunicationImplementation, ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.options import NO_HINTS, CommunicationOptions, require_communication
+from refdist._core.base.where import entered
 from refdist._core.devices.device import Device, resolve
 from refdist._core.devices.tensor import dtype_name, mean_dtype
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.seam.capabilities import Timed, capability
+from refdist._core.strategies.packing import packs_of, taken_apart
 from refdist._core.variables.tensors import as_tensor
 
 Pairs = Sequence[tuple[Any, Any]]
@@ -27,6 +31,8 @@ class CrossDeviceOps:
     def reduce(self, reduce_op: ReduceOp | str, per_replica_value: Any, destinations: Any, options: Any = None) -> Any:
         """Combine a per-replica value into one, on one destination or mirrored on several; a plain value is its own sum."""
         op = reduce_op if type(reduce_op) is ReduceOp else ReduceOp.of(reduce_op)
+        if type(options) is not CommunicationOptions:
+            options = _said(options, "reduce()")
         if not isinstance(per_replica_value, DistributedValues) or per_replica_value.is_variable:
             per_replica_value = _tensors_of(per_replica_value)
         if len(per_replica_value.values) == 1 and _is_there(per_replica_value, destinations):
@@ -35,7 +41,7 @@ class CrossDeviceOps:
 
     def batch_reduce(self, reduce_op: ReduceOp | str, value_destination_pairs: Pairs, options: Any = None) -> list[Any]:
         """Combine several per-replica values, each with its own destinations."""
-        op = ReduceOp.of(reduce_op)
+        op, options = ReduceOp.of(reduce_op), _said(options, "batch_reduce()")
         pairs = [
             (value if isinstance(value, DistributedValues) and not value.is_variable else _tensors_of(value), to)
             for value, to in value_destination_pairs
@@ -53,18 +59,49 @@ class CrossDeviceOps:
     ) -> Any:
         """Do the work of `reduce`, with arguments already checked."""
         tensors = per_replica_value.values
-        if IndexedSlices in map(type, tensors):
-            if set(map(type, tensors)) == {IndexedSlices}:
+        kinds = once(tensors, "kinds", lambda: set(map(type, tensors)))
+        if IndexedSlices in kinds:
+            if kinds == {IndexedSlices}:
                 return _joined(reduce_op, tensors, devices_of(destinations))
             tensors = [as_tensor(context.backend(), tensor, None) for tensor in tensors]
-        _require_alike(tensors)
-        return _spread(context.backend().reduce(tensors, reduce_op, devices_of(destinations), self.algorithm))
+        once(tensors, "alike", lambda: _require_alike(tensors))
+        targets, algorithm = devices_of(destinations), self.algorithm_of(options)
+        return _spread(context.backend().reduce(tensors, reduce_op, targets, algorithm))
 
     def batch_reduce_implementation(
         self, reduce_op: ReduceOp, value_destination_pairs: Pairs, options: Any
     ) -> list[Any]:
         """Do the work of `batch_reduce`, with arguments already checked."""
-        return [self.reduce_implementation(reduce_op, value, to, options) for value, to in value_destination_pairs]
+        if options is None or not options.bytes_per_pack or self.custom():
+            return [self.reduce_implementation(reduce_op, value, to, options) for value, to in value_destination_pairs]
+        return self._reduced_in_packs(reduce_op, value_destination_pairs, options)
+
+    def _reduced_in_packs(self, op: ReduceOp, pairs: Pairs, options: CommunicationOptions) -> list[Any]:
+        """Reduce tensors with the same destinations as one; slices of tensors stay alone."""
+        results = {
+            number: self.reduce_implementation(op, value, to, options)
+            for number, (value, to) in enumerate(pairs)
+            if IndexedSlices in map(type, value.values)
+        }
+        dense = [number for number in range(len(pairs)) if number not in results]
+        tensors = {number: pairs[number][0].values for number in dense}
+        for parts in tensors.values():
+            _require_alike(parts)
+        kinds = [(len(tensors[number]), devices_of(pairs[number][1])) for number in dense]
+        for pack in packs_of([tensors[number][0] for number in dense], options.bytes_per_pack, kinds):
+            members = [dense[place] for place in pack]
+            rows = [_in_a_row(parts) for parts in zip(*(tensors[number] for number in members), strict=True)]
+            whole = self.reduce_implementation(op, PerReplica(rows), kinds[pack[0]][1], options)
+            first = [tensors[number][0] for number in members]
+            parts = [_taken_apart(row, first) for row in (whole.values if isinstance(whole, Mirrored) else [whole])]
+            results |= {
+                number: _spread(column) for number, column in zip(members, zip(*parts, strict=True), strict=True)
+            }
+        return [results[number] for number in range(len(pairs))]
+
+    def algorithm_of(self, options: CommunicationOptions | None) -> str:
+        """How the devices exchange their values, given hints on it."""
+        return self.algorithm
 
     def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
         """Do the work of `broadcast`."""
@@ -86,7 +123,7 @@ class CrossDeviceOps:
     def gather(self, per_replica_value: DistributedValues, destinations: Any, axis: int) -> Any:
         """Join the components of a per-replica value along an axis."""
         tensors = per_replica_value.values
-        require_joinable(tensors, axis)
+        once(tensors, ("joinable", axis), lambda: require_joinable(tensors, axis))
         return _spread(context.backend().gather(tensors, axis, devices_of(destinations)))
 
 
@@ -101,6 +138,14 @@ class NcclAllReduce(_Packed):
     """Reduce in a ring over all devices, as NCCL does."""
 
     algorithm = "ring"
+
+
+class WorkersAllReduce(NcclAllReduce):
+    """Reduce over all devices of all workers, by the implementation that the options ask for: a ring, unless they say NCCL."""
+
+    def algorithm_of(self, options: CommunicationOptions | None) -> str:
+        nccl = options is not None and options.implementation is CommunicationImplementation.NCCL
+        return "nccl" if nccl else self.algorithm
 
 
 class HierarchicalCopyAllReduce(_Packed):
@@ -129,11 +174,30 @@ class ReductionToOneDevice(CrossDeviceOps):
         _require_alike(tensors)
         device = resolve(self._device, backend.devices()) if self._device else targets[0]
         if self._accumulate is None:
-            total = backend.reduce(tensors, reduce_op, [device], self.algorithm)[0]
+            total = backend.reduce(tensors, reduce_op, [device], self.algorithm_of(options))[0]
         else:
             total = self._accumulate([backend.copy(tensor, device) for tensor in tensors])
             total = total / len(tensors) if reduce_op is ReduceOp.MEAN else total
         return self.broadcast_implementation(total, targets)
+
+
+def _in_a_row(tensors: Sequence[Any]) -> Any:
+    """All elements of several tensors of one device, on that device, whatever the code around computes on."""
+    backend = context.backend()
+    device = backend.device_of(tensors[0])
+    with entered(device=device):
+        return backend.gather([tensor.reshape(-1) for tensor in tensors], 0, [device])[0]
+
+
+def _taken_apart(row: Any, tensors: Sequence[Any]) -> list[Any]:
+    with entered(device=context.backend().device_of(row)):
+        return taken_apart(row, tensors)
+
+
+def _said(options: Any, what: str) -> CommunicationOptions:
+    """The options of a call, which may leave them out."""
+    require_communication(options, what)
+    return NO_HINTS if options is None else options
 
 
 def devices_of(destinations: Any, replica: int = 0) -> tuple[Device, ...]:

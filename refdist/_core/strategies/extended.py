@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
 from refdist._core.base.callables import NOT_RUN_WHEN_CALLED, require_callable
+from refdist._core.base.common_values import CommonValues, once
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import flax_loaded, loaded
+from refdist._core.base.options import CommunicationOptions
 from refdist._core.base.where import HERE, entered, where_of
-from refdist._core.clusters.workers import exchange, require_own_worker
+from refdist._core.clusters.workers import exchange, outline_of_leaves, require_own_worker
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import Tensor
 from refdist._core.replicas import context
@@ -107,13 +109,13 @@ class EagerExtended(StrategyExtended):
     @context.contained
     def reduce_to(self, reduce_op: ReduceOp | str, value: Any, destinations: Any, options: Any = None) -> Any:
         """Combine a per-replica value, and leave the result on the devices of the destinations."""
-        op = ReduceOp.of(reduce_op)
+        op, options = ReduceOp.of(reduce_op), self.communication(options, "reduce_to()")
         with self._entered("reduce_to()"):
             prepared = self._reducible(op, value)
             if not isinstance(prepared, DistributedValues):
                 return self.plan.collectives.broadcast(prepared, destinations)
             if self.plan.workers > 1:
-                prepared = PerReplica(self.from_all_workers(f"reduce({op.name})", prepared.values))
+                prepared = PerReplica(self.from_all_workers(f"reduce({op.name})", prepared.values, options))
             return self.plan.collectives.reduce(op, prepared, destinations, options)
 
     @context.contained
@@ -121,7 +123,7 @@ class EagerExtended(StrategyExtended):
         self, reduce_op: ReduceOp | str, value_destination_pairs: Sequence[tuple[Any, Any]], options: Any = None
     ) -> list[Any]:
         """Combine several per-replica values, each to its own destinations."""
-        op = ReduceOp.of(reduce_op)
+        op, options = ReduceOp.of(reduce_op), self.communication(options, "batch_reduce_to()")
         with self._entered("batch_reduce_to()"):
             pairs = [(self._reducible(op, value), to) for value, to in value_destination_pairs]
             if not all(isinstance(value, DistributedValues) for value, _ in pairs):
@@ -130,19 +132,21 @@ class EagerExtended(StrategyExtended):
                 # One exchange for all values: what takes time is that the workers wait for each other.
                 mine = list(zip(*[value.values for value, _ in pairs], strict=True))
                 what = f"reduce({op.name})" if len(pairs) == 1 else f"reduce({op.name}) of {len(pairs)} values"
-                columns = zip(*self.from_all_workers(what, mine), strict=True)
+                columns = zip(*self.from_all_workers(what, mine, options), strict=True)
                 pairs = [(PerReplica(column), to) for column, (_, to) in zip(columns, pairs, strict=True)]
             return self.plan.collectives.batch_reduce(op, pairs, options)
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
-        mine = len(payloads)
+        mine, options = len(payloads), self.communication(options, "all_reduce()")
         if self.plan.workers > 1:
-            payloads = self.from_all_workers(f"all_reduce({op.name})", payloads)
+            details = outline_of_leaves(payloads[0])
+            payloads = exchange(f"all_reduce({op.name})", payloads, self.plan.peers, details, options.timeout_seconds)
         if isinstance(payloads[0], self.plan.backend.tensor_type) or not nest.is_container(payloads[0]):
             return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
-        flat = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
-        pairs = [(PerReplica(column), self.plan.devices) for column in flat]
+        pairs = [
+            (PerReplica(column), self.plan.devices) for column in once(payloads, "columns", lambda: _columns(payloads))
+        ]
         columns = [self._answers(value) for value in self.plan.collectives.batch_reduce(op, pairs, options)]
         if len(columns) != len(pairs):
             raise ValueError(
@@ -151,10 +155,11 @@ class EagerExtended(StrategyExtended):
             )
         return [nest.pack_sequence_as(p, [c[i] for c in columns]) for i, p in enumerate(payloads[:mine])]
 
-    def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
+    def all_gather(self, payloads: Sequence[Any], axis: int, options: Any = None) -> Sequence[Any]:
         """Join one nest of tensors from each replica; each replica gets the result on its device."""
-        payloads, mine = self.from_all_workers(f"all_gather(axis={axis})", payloads), len(payloads)
-        columns = zip(*[nest.flatten(payload) for payload in payloads], strict=True)
+        mine, options = len(payloads), self.communication(options, "all_gather()")
+        payloads = self.from_all_workers(f"all_gather(axis={axis})", payloads, options)
+        columns = once(payloads, "columns", lambda: _columns(payloads))
         joined = [components_of(self.plan.collectives.gather(PerReplica(c), self.plan.devices, axis)) for c in columns]
         return [nest.pack_sequence_as(p, [c[i] for c in joined]) for i, p in enumerate(payloads[:mine])]
 
@@ -163,9 +168,14 @@ class EagerExtended(StrategyExtended):
         whole = PerReplica(self.from_all_workers(f"gather(axis={axis})", self.components(value)))
         return self.plan.collectives.gather(whole, self.current_device(), axis)
 
-    def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
+    def from_all_workers(
+        self, kind: str, payloads: Sequence[Any], options: CommunicationOptions | None = None
+    ) -> Sequence[Any]:
         """What the replicas of all workers bring, given what those of this worker bring."""
-        return payloads if self.plan.workers == 1 else exchange(kind, payloads)
+        if self.plan.workers == 1:
+            return payloads
+        limit = (options or self.plan.communication).timeout_seconds
+        return exchange(kind, payloads, self.plan.peers, timeout_seconds=limit)
 
     def aggregate(
         self, strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]
@@ -242,6 +252,12 @@ class EagerExtended(StrategyExtended):
         return nest.map_structure(
             lambda leaf: self.backend.put(leaf, device) if _foreign(leaf, self.backend.tensor_type) else leaf, result
         )
+
+
+def _columns(payloads: Sequence[Any]) -> list[Sequence[Any]]:
+    """The first tensors of all nests together, then the second ones, and so on."""
+    kind = CommonValues if type(payloads) is CommonValues else tuple
+    return [kind(column) for column in zip(*[nest.flatten(payload) for payload in payloads], strict=True)]
 
 
 def _foreign(leaf: Any, tensor_type: type) -> bool:

@@ -12,10 +12,10 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.options import InputContext, InputOptions, RunOptions, ValueContext
 from refdist._core.base.where import HERE, Frame, Where, where_of
-from refdist._core.clusters.workers import workers_run_together
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import DistributedDataset, stage_of
-from refdist._core.input.replica_batches import GlobalBatches, InputWorker, OwnPipelines, PerReplicaBatches, Placer
+from refdist._core.input.input_worker import InputWorker
+from refdist._core.input.replica_batches import GlobalBatches, OwnPipelines, PerReplicaBatches, Placer
 from refdist._core.replicas import context
 from refdist._core.replicas.graph import Symbol, deferred
 from refdist._core.replicas.values import DistributedValues, PerReplica
@@ -98,9 +98,7 @@ class StrategyBase:
 
     def experimental_distribute_dataset(self, dataset: Any, options: InputOptions | None = None) -> DistributedDataset:
         """Cut each global batch of a dataset into one piece for each replica."""
-        stage, own = stage_of(dataset)
-        placer = Placer(self._extended.plan, options)
-        return DistributedDataset(GlobalBatches(stage, own, placer, self._input_worker(), agree=self._agreed_seed))
+        return DistributedDataset(global_batches(self, dataset, options))
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
@@ -113,7 +111,7 @@ class StrategyBase:
         placer = Placer(self._extended.plan, options, from_function=True)
         if placer.per_replica:
             return DistributedDataset(OwnPipelines(dataset_fn, placer))
-        return DistributedDataset(PerReplicaBatches(dataset_fn, placer, self._input_worker()))
+        return DistributedDataset(PerReplicaBatches(dataset_fn, placer, input_worker(self._extended)))
 
     def experimental_distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
@@ -125,19 +123,6 @@ class StrategyBase:
             stacklevel=2,
         )
         return self.distribute_datasets_from_function(dataset_fn, options)
-
-    def _agreed_seed(self, seed: int) -> int:
-        return self._extended.from_all_workers("the seed of a shuffle", [seed])[0]
-
-    def _input_worker(self) -> InputWorker:
-        plan = self._extended.plan
-        return InputWorker(plan.workers, plan.worker, plan.replicas, self._any_worker_continues)
-
-    def _any_worker_continues(self, continues: bool) -> bool:
-        """Say whether any worker has another step; a worker that runs alone has nobody to ask."""
-        if not workers_run_together():
-            return continues
-        return any(self._extended.from_all_workers("the next step of a distributed dataset", [continues]))
 
     @context.contained
     def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
@@ -284,6 +269,24 @@ def experimental_set_strategy(strategy: StrategyBase | None) -> None:
     creators = () if strategy is None else (strategy.extended.create_variable,)
     frame = None if strategy is None else Frame(strategy, None, creators, set_by_hand=True)
     HERE.set(here._replace(frame=frame))
+
+
+def global_batches(strategy: StrategyBase, dataset: Any, options: InputOptions | None = None) -> GlobalBatches:
+    """The steps that a strategy makes of the batches of a dataset."""
+    stage, own = stage_of(dataset)
+    extended = strategy.extended
+
+    def agreed(seed: int) -> int:
+        return extended.from_all_workers("the seed of a shuffle", [seed])[0]
+
+    placer, worker = Placer(extended.plan, options), input_worker(extended)
+    return GlobalBatches(stage, own, placer, worker, agree=agreed)
+
+
+def input_worker(extended: StrategyExtended) -> InputWorker:
+    """The worker of a strategy, as one that reads data."""
+    plan = extended.plan
+    return InputWorker(plan.workers, plan.worker, plan.replicas, extended.of_each_worker)
 
 
 def _part(value: Any, index: int) -> Any:

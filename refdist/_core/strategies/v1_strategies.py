@@ -5,8 +5,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from refdist._core.base.enums import InputReplicationMode, ReduceOp
-from refdist._core.base.options import InputContext
+from refdist._core.base.enums import CommunicationImplementation, InputReplicationMode, ReduceOp
+from refdist._core.base.options import CommunicationOptions, InputContext
 from refdist._core.base.where import HERE
 from refdist._core.clusters.resolvers import ClusterResolver, TFConfigClusterResolver
 from refdist._core.clusters.tpu_system import TPUClusterResolver
@@ -23,7 +23,7 @@ from refdist._core.strategies.mirrored import mirrored_plan
 from refdist._core.strategies.multi_worker_mirrored import multi_worker_plan
 from refdist._core.strategies.one_device import one_device_plan
 from refdist._core.strategies.parameter_server import parameter_server_plan, require_cluster_resolver
-from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.strategies.strategy import StrategyBase, input_worker
 from refdist._core.strategies.tpu_strategy import tpu_plan
 from refdist._core.variables.placement import Placement
 
@@ -50,7 +50,9 @@ class StrategyV1(StrategyBase):
         """
         stage, own = stage_of(dataset)
         placer = Placer(self._extended.plan, None)
-        return InputIterator(DistributedDataset(GlobalBatches(stage, own, placer, self._input_worker(), even=True)))
+        return InputIterator(
+            DistributedDataset(GlobalBatches(stage, own, placer, input_worker(self._extended), even=True))
+        )
 
     def make_input_fn_iterator(
         self,
@@ -129,8 +131,13 @@ class CentralStorageStrategyV1(StrategyV1):
 class MultiWorkerMirroredStrategyV1(StrategyV1):
     """Train in step on the devices of several workers, each of which runs the same program."""
 
-    def __init__(self, communication: Any = None, cluster_resolver: ClusterResolver | None = None) -> None:
-        super().__init__(EagerExtended(multi_worker_plan(cluster_resolver)))
+    def __init__(
+        self,
+        communication: CommunicationImplementation | str = CommunicationImplementation.AUTO,
+        cluster_resolver: ClusterResolver | None = None,
+    ) -> None:
+        options = CommunicationOptions(implementation=communication)
+        super().__init__(EagerExtended(multi_worker_plan(cluster_resolver, options)))
 
 
 class ParameterServerStrategyV1(StrategyV1):

@@ -2,6 +2,7 @@
 
 import abc
 import contextlib
+import dataclasses
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from refdist._core.base import nest
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.options import CommunicationOptions, require_communication
 from refdist._core.base.where import HERE, entered
+from refdist._core.clusters.workers import workers_run_together
 from refdist._core.devices.device import Device
 from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
@@ -92,6 +95,16 @@ class StrategyExtended(abc.ABC):
     ) -> list[Any]:
         """Combine several per-replica values, each to its own destinations."""
 
+    def communication(self, options: Any, what: str) -> CommunicationOptions:
+        """The options of an exchange: those of the call, and those of the strategy where the call says nothing."""
+        own = self.plan.communication
+        if options is None:
+            return own
+        require_communication(options, what)
+        merged = own.merge(options)
+        # As the page has it, the packs of TPUs are not the user's choice.
+        return dataclasses.replace(merged, bytes_per_pack=0) if self.plan.name == "tpu" else merged
+
     def reduce(self, op: ReduceOp, value: Any) -> Any:
         """Combine a per-replica value, and bring the result to the current device."""
         return self.reduce_to(op, value, self.current_device())
@@ -101,7 +114,7 @@ class StrategyExtended(abc.ABC):
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
 
     @abc.abstractmethod
-    def all_gather(self, payloads: Sequence[Any], axis: int) -> Sequence[Any]:
+    def all_gather(self, payloads: Sequence[Any], axis: int, options: Any = None) -> Sequence[Any]:
         """Join one nest of tensors from each replica; each replica gets the result on its device."""
 
     @abc.abstractmethod
@@ -109,8 +122,19 @@ class StrategyExtended(abc.ABC):
         """Join the components of a per-replica value on the current device."""
 
     @abc.abstractmethod
-    def from_all_workers(self, kind: str, payloads: Sequence[Any]) -> Sequence[Any]:
-        """What the replicas of all workers bring, given what those of this worker bring."""
+    def from_all_workers(
+        self, kind: str, payloads: Sequence[Any], options: CommunicationOptions | None = None
+    ) -> Sequence[Any]:
+        """What the replicas of all workers bring, given what those of this worker bring.
+
+        Args:
+            options: how long to wait for the others, where that is not what the strategy says; virtual workers never wait.
+        """
+
+    def of_each_worker(self, kind: str, payload: Any) -> Sequence[Any]:
+        """What each worker says, in their order; one that runs alone has nobody to ask, and hears itself only."""
+        alone = self.plan.in_lockstep and not workers_run_together()
+        return [payload] if alone else self.from_all_workers(kind, [payload])
 
     @abc.abstractmethod
     def aggregate(

@@ -104,11 +104,3 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     """Accept a function whose results are to be computed again for its gradient, as everything under a tape is."""
     require_callable(f, "recompute_grad()")
     return f
-
-
-def gradients(ys: Any, xs: Any, *args: Any, **kwargs: Any) -> Any:
-    """Refuse: gradients are taken of what a tape has recorded."""
-    raise RuntimeError(
-        "tf.gradients() was called; expected a tape, because without one nothing is recorded. Compute ys in a block of "
-        "tf.GradientTape(), and call tape.gradient(ys, xs)."
-    )

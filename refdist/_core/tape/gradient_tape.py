@@ -1,14 +1,13 @@
 """`GradientTape`: records what is computed, and differentiates it."""
 
 import enum
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
-
 from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
-from refdist._core.base.jax_facts import is_jax
+from refdist._core.base.jax_facts import is_jax, is_tracer
 from refdist._core.base.where import HERE, Entered, entered
 from refdist._core.devices.tensor import Tensor
 from refdist._core.replicas import context
@@ -78,7 +77,7 @@ class GradientTape:
     def watch(self, tensor: Any) -> None:
         """Watch tensors or variables: gradients can be taken with respect to them."""
         for leaf in nest.flatten(tensor):
-            one = _variable_of(leaf)
+            one = variable_of(leaf)
             if isinstance(one, Variable):
                 self._watched[id(one)] = one
                 continue
@@ -124,7 +123,17 @@ class GradientTape:
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
         """The gradient of a target, or of the sum of several, with respect to each source in a nest."""
-        unconnected = UnconnectedGradients(unconnected_gradients)
+        return self.taken(target, sources, output_gradients, UnconnectedGradients(unconnected_gradients))
+
+    def taken(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any,
+        unconnected: UnconnectedGradients,
+        stops: Sequence[Any] = (),
+    ) -> Any:
+        """The same, where some tensors count as constants."""
         targets = [self._array(leaf) for leaf in nest.flatten(target)]
         seeds = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
         if len(seeds) != len(targets):
@@ -133,8 +142,9 @@ class GradientTape:
             )
         arrays = [None if seed is None else _seed(seed) for seed in seeds]
         places = [self._places(source) for source in nest.flatten(sources)]
+        recorded = self.recorded.without(stops) if stops else self.recorded
         with self._ending():
-            found = self.recorded.gradients(targets, arrays, [one for place in places for one in place])
+            found = recorded.gradients(targets, arrays, [one for place in places for one in place])
             sums = [self._sum(found, place) for place in places]
         self._forget()
         return self._answer(sources, sums, unconnected)
@@ -148,12 +158,7 @@ class GradientTape:
         experimental_use_pfor: bool = True,
     ) -> Any:
         """The derivatives of each element of a target with respect to each source in a nest."""
-        places = [self._places(source) for source in nest.flatten(sources)]
-        with self._ending():
-            found = self.recorded.jacobians(self._array(target), [one for place in places for one in place])
-            sums = [self._sum(found, place) for place in places]
-        self._forget()
-        return self._answer(sources, sums, UnconnectedGradients(unconnected_gradients))
+        return self._derivatives(recording().Recording.jacobians, target, sources, unconnected_gradients)
 
     def batch_jacobian(
         self,
@@ -170,14 +175,17 @@ class GradientTape:
                 f"batch_jacobian() got a target of shape {tuple(target.shape)} and a source of shape {tuple(source.shape)}; "
                 f"expected as many rows in both. Use jacobian()."
             )
-        whole = self.jacobian(target, source, unconnected_gradients)
-        if whole is None:
-            return None
-        rank = len(target.shape)
-        moved = whole.__array_namespace__().moveaxis(
-            whole, rank, 1
-        )  # to (rows, rows, ...), of which the diagonal counts
-        return moved[np.arange(rows), np.arange(rows)]
+        return self._derivatives(recording().Recording.batch_jacobians, target, source, unconnected_gradients)
+
+    def _derivatives(
+        self, of_each: Callable[..., dict[int, Any]], target: Any, sources: Any, unconnected: UnconnectedGradients | str
+    ) -> Any:
+        places = [self._places(source) for source in nest.flatten(sources)]
+        with self._ending():
+            found = of_each(self.recorded, self._array(target), [one for place in places for one in place])
+            sums = [self._sum(found, place) for place in places]
+        self._forget()
+        return self._answer(sources, sums, UnconnectedGradients(unconnected))
 
     # What is asked by the code that the tape records.
 
@@ -222,7 +230,7 @@ class GradientTape:
 
     def _array(self, value: Any) -> Any:
         """What a target is recorded as."""
-        one = _variable_of(value)
+        one = variable_of(value)
         if isinstance(one, Variable):
             with entered(tapes=RecordingTapes([self])):
                 return current_value(one)
@@ -233,7 +241,7 @@ class GradientTape:
 
     def _places(self, source: Any) -> list[int]:
         """The ids of the arrays that stand for a source: as many as values were read from it, if it is a variable."""
-        one = _variable_of(source)
+        one = variable_of(source)
         if isinstance(one, Variable):
             owner = one if one.container is None else one.container
             known = self._readings.get(id(owner))
@@ -266,7 +274,7 @@ def _without(tapes: Any, tape: GradientTape) -> RecordingTapes | None:
     return RecordingTapes(others) if others else None
 
 
-def _variable_of(value: Any) -> Any:
+def variable_of(value: Any) -> Any:
     """The variable behind a variable of Keras; anything else is itself."""
     held = getattr(value, "_value", None)
     return held if isinstance(held, Variable) and not isinstance(value, Variable) else value
@@ -285,6 +293,7 @@ def _given_out(gradient: Any) -> Any:
     backend = context.backend()
 
     def tensor(part: Any) -> Any:
-        return part if isinstance(part, backend.tensor_type) else backend.put(part, here.device)
+        known = isinstance(part, backend.tensor_type) or is_tracer(part)  # the latter in a trace that is none of ours
+        return part if known else backend.put(part, here.device)
 
     return gradient.mapped(tensor) if isinstance(gradient, IndexedSlices) else tensor(gradient)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from refdist._core.base.common_values import once
 from refdist._core.base.enums import ReduceOp, VariableAggregation
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE
@@ -318,16 +319,16 @@ def aggregated(
     if isinstance(first, IndexedSlices) and aggregation is not VariableAggregation.NONE:
         require_combinable(variable, verb)
         return IndexedSlices.joined(payloads, len(payloads) if aggregation is VariableAggregation.MEAN else 1)
-    if any([isinstance(payload, NUMBERS) for payload in payloads]):
+    if once(payloads, "numbers", lambda: any([isinstance(payload, NUMBERS) for payload in payloads])):
         require_meant([Target(variable)], payloads, verb)
         if _same_number(payloads):
             return first
         payloads = [variable.copies[0].operand(verb, one) if isinstance(one, NUMBERS) else one for one in payloads]
     if aggregation is VariableAggregation.NONE:
-        require_equal(variable, verb, payloads)
+        once(payloads, "equal", lambda: require_equal(variable, verb, payloads))
         return own
-    collectives, home = strategy.extended.plan.collectives, variable.storage.homes[0]
-    return collectives.reduce(REDUCTIONS[aggregation], PerReplica(payloads), home)
+    plan, home = strategy.extended.plan, variable.storage.homes[0]
+    return plan.collectives.reduce(REDUCTIONS[aggregation], PerReplica(payloads), home, plan.communication)
 
 
 def _brought_here(variable: DistributedVariable, value: Any) -> Any:
@@ -370,9 +371,7 @@ def require_equal(variable: DistributedVariable, verb: str, operands: Sequence[A
     """Raise if the copies of a mirrored variable would diverge."""
     first = operands[0]
     for index, operand in enumerate(operands):
-        if operand is first:
-            continue
-        if _bits(first) != _bits(operand):
+        if operand is not first and _bits(first) != _bits(operand):
             raise ValueError(
                 f"{verb}() of {variable.name!r} got different values from replica 0 and replica {index}, with aggregation "
                 f"{variable.aggregation.name}; expected equal ones, because its copies must stay equal. Combine them first with "

@@ -49,6 +49,13 @@ def test_text_is_refused_because_jax_has_no_strings():
         BACKEND.put("abc", None)
 
 
+@pytest.mark.parametrize(("told", "count"), [("3", 3), ("", 1), ("0", 1), ("many", 1)])
+def test_a_launched_worker_has_as_many_cpus_as_the_launcher_was_told(monkeypatch, told, count):
+    monkeypatch.setenv("REFDIST_DEVICES_PER_WORKER", told)
+
+    assert count == sum(device.kind == "CPU" for device in JaxBackend().devices())
+
+
 @pytest.mark.parametrize("cpus", [0, -1, "2", True])
 def test_a_count_that_is_none_is_refused(cpus):
     with pytest.raises(ValueError, match="cpus"):

@@ -5,6 +5,9 @@ import pytest
 
 from refdist._core.base.entropy import (
     ENTROPY,
+    RUNS,
+    ElementDraws,
+    FunctionDraws,
     ProgramEntropy,
     generator,
     operation_stream,
@@ -93,20 +96,18 @@ def test_the_generator_of_the_process_starts_over_with_a_seed():
 class TestPrograms:
     """What the runs of a compiled program draw from."""
 
-    def stream(self, entropy, seed=None, turn=0, replica=0, blocks=1):
-        return words(program_stream(entropy, seed, turn, replica, blocks))
+    def stream(self, entropy, turn=0, replica=0, blocks=1):
+        return words(program_stream(entropy, turn, replica, blocks))
 
     def test_the_words_of_a_run_have_the_shape_that_programs_expect(self):
         run = ProgramEntropy()()
 
         assert ENTROPY == (run.shape, run.dtype)
 
-    def test_runs_of_a_program_have_new_numbers_and_those_with_a_seed_of_their_own_follow_each_other(self):
+    def test_runs_of_a_program_have_new_numbers(self):
         runs = ProgramEntropy()
-        first, second = runs(), runs()
 
-        assert self.stream(first) != self.stream(second)
-        assert self.stream(second, seed=5, blocks=8) == words(skipped(program_stream(first, 5, 0, 0, 8), np.uint32(8)))
+        assert self.stream(runs()) != self.stream(runs())
 
     def test_a_seed_makes_the_runs_the_same_in_every_process_and_begins_anew(self):
         runs, other = ProgramEntropy(), ProgramEntropy()
@@ -125,8 +126,62 @@ class TestPrograms:
         assert 9 == len(streams)
         assert self.stream(run, replica=np.int32(0)) == self.stream(run, replica=0), "a single replica is the first"
 
-    def test_a_seed_of_its_own_is_the_same_on_all_replicas_and_in_every_turn(self):
-        run = ProgramEntropy()()
 
-        assert 1 == len({self.stream(run, seed=4, turn=turn, replica=turn) for turn in range(3)})
-        assert self.stream(run, seed=4) != self.stream(run, seed=5)
+class TestFunctions:
+    """How operations are numbered in a function, as TensorFlow numbers them in its graph."""
+
+    def test_an_operation_without_a_seed_has_its_number_as_one(self):
+        set_seed(5)
+        draws, none = FunctionDraws(), np.uint32(0)
+        seeds = [words(draws.stream(seed, none, 1))[4] for seed in (None, 7, None, None)]
+
+        assert [0, 7, 1, 2] == seeds
+
+    def test_the_seed_of_the_process_is_that_of_the_time_of_tracing(self):
+        set_seed(5)
+        draws = FunctionDraws()
+        set_seed(6)
+
+        assert 5 == words(draws.stream(None, np.uint32(0), 1))[0]
+        assert FunctionDraws().decides(None)
+        set_seed(None)
+        assert (False, True) == (FunctionDraws().decides(None), FunctionDraws().decides(3))
+
+    def test_the_stream_of_an_operation_goes_on_from_run_to_run(self):
+        set_seed(5)
+        first, third = (FunctionDraws().stream(None, np.uint32(runs), 8) for runs in (0, 2))
+
+        assert words(third) == words(skipped(first, np.uint32(16)))
+        assert words(third) == words(ElementDraws(2).draw(None, 8))
+        set_seed(None)
+        assert ElementDraws(2).draw(None, 8) is None
+
+    def test_replicas_number_their_operations_one_after_the_other_up_to_each_meeting(self):
+        set_seed(5)
+        draws, shares = FunctionDraws(), []
+        first = words(draws.stream(None, np.uint32(0), 1))[4]
+
+        def seed(meeting, replica, run):
+            found = draws.stream_in_replica(meeting, replica, shares, run, np.int32(replica), 3, 1)
+            return words(found)[4]
+
+        def traced(run):
+            return [[seed(meeting, replica, run) for meeting in (0, 0, 1)] for replica in range(3)]
+
+        traced(ProgramEntropy()())
+        sizes = ProgramEntropy([one.size for one in shares])()
+        for one in shares:
+            one.drawn.clear()
+
+        # One before them; then two of each replica before they meet, and one of each after that.
+        assert ([2, 1], 0) == (sizes[RUNS + 1 : RUNS + 3].tolist(), first)
+        assert [[1, 2, 7], [3, 4, 8], [5, 6, 9]] == traced(sizes)
+        assert 10 == words(draws.stream(None, np.uint32(0), 1))[4]
+
+    def test_replicas_that_meet_very_often_draw_by_another_way(self):
+        set_seed(5)
+        draws, shares, run = FunctionDraws(), [], ProgramEntropy()()
+        found = [draws.stream_in_replica(n, 0, shares, run, np.int32(0), 3, 1) for n in range(20)]
+
+        assert found[0] is not None
+        assert found[-1] is None

@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as generators
 
 import refdist as tf
+from refdist._core.backends.host_backend import HostBackend
 from refdist._core.clusters.workers import run_workers
+from refdist._core.variables import distributed_variable
 
 NONE, SUM, MEAN, FIRST = tf.VariableAggregation
 ctx = tf.distribute.get_replica_context
@@ -189,6 +191,57 @@ def test_a_parameter_server_does_not_train(monkeypatch):
     )
     with pytest.raises(ValueError, match="ps:0; expected one of worker:0"):
         tf.distribute.MultiWorkerMirroredStrategy()
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_all_workers_add_up_is_added_up_once_for_all_of_them(workers, monkeypatch):
+    sums, compared = [], []
+    fold, bits = HostBackend.fold, distributed_variable._bits
+    monkeypatch.setattr(HostBackend, "fold", lambda self, tensors: sums.append(len(tensors)) or fold(self, tensors))
+    monkeypatch.setattr(distributed_variable, "_bits", lambda tensor: compared.append(1) or bits(tensor))
+
+    def program(strategy, index):
+        with strategy.scope():
+            mean, none = tf.Variable([0.0, 0.0], aggregation=MEAN), tf.Variable([0.0, 0.0])
+
+        def replica():
+            x = tf.constant([replica_id() * 0.1, 1.0])
+            both = ctx().all_reduce("SUM", {"x": x, "y": x[0]})
+            mean.assign_add(x)
+            none.assign_add(both["x"] * 1.0)
+            return both["y"]
+
+        each = strategy.run(replica)
+        results = strategy.reduce("MEAN", each, axis=None), strategy.gather(strategy.run(lambda: mean[:1]), axis=0)
+        return [np.asarray(one).tobytes() for one in (mean, none, *results)], mean.device, each.values[1].device
+
+    found = together(program, workers)
+
+    assert [2 * workers] * 4 == sums  # two columns, the write that takes the mean, and the reduction
+    assert 2 * (2 * workers - 1) == len(compared)
+    assert len({tuple(values) for values, *_ in found}) == 1
+    for index, (_, home, second) in enumerate(found):
+        assert (f"task:{index}/device:GPU:0", f"task:{index}/device:GPU:1") == (home[-19:], second[-19:])
+
+
+def test_workers_have_the_bits_of_one_strategy_over_as_many_devices():
+    def steps(strategy):
+        with strategy.scope():
+            weights = tf.Variable(np.linspace(-1, 1, 7, dtype=np.float32))
+
+        def replica():
+            own = np.float32(0.1 * replica_id() + 0.3)
+            gradients = ctx().all_reduce("MEAN", [weights * own, weights[:3] / own])
+            weights.assign_sub(gradients[0])
+            return gradients[1]
+
+        results = [strategy.reduce("SUM", strategy.run(replica), axis=0) for _ in range(3)]
+        return [np.asarray(one).tobytes() for one in (weights, *results)]
+
+    with tf.using("simulator", gpus=12):
+        alone = steps(tf.distribute.MirroredStrategy())
+
+    assert [alone] * 4 == together(lambda strategy, _: steps(strategy), workers=4, gpus=3)
 
 
 def test_workers_share_the_devices_of_jax():

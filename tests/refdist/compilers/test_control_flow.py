@@ -73,10 +73,11 @@ def test_the_length_of_a_range(bounds):
 
 
 def test_random_numbers_of_turns_have_sources_of_their_own():
-    entropy = np.array([1, 2], np.uint32)
-    sources = {tuple(np.asarray(stirred(entropy, np.int32(turn))).tolist()) for turn in range(5)}
+    entropy = np.array([1, 2, 3], np.uint32)
+    sources = [np.asarray(stirred(entropy, np.int32(turn), 5)).tolist() for turn in range(5)]
 
-    assert 5 == len(sources | {(1, 2)}) - 1
+    assert [[1, 2, runs] for runs in range(15, 20)] == sources
+    assert (3 << 16) + 2 == stirred(entropy, np.int32(2), None)[2]
 
 
 def test_what_a_body_makes_beyond_the_state_is_stacked():

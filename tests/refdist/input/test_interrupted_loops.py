@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import refdist as tf
-from refdist._core.input.distributed_dataset import Optional
+from refdist._core.input.optional import Optional
 from tests.interrupts import interrupted
 
 # Where the interrupt comes while Python closes a generator that nobody needs any more, Python itself swallows it.

@@ -9,11 +9,11 @@ from hypothesis import strategies as generators
 
 import refdist as tf
 from refdist._core.input.distributed_dataset import DistributedDataset
+from refdist._core.input.input_worker import InputWorker
 from refdist._core.input.position import Pass
 from refdist._core.input.replica_batches import (
     Abreast,
     GlobalBatches,
-    InputWorker,
     OwnPipelines,
     PerReplicaBatches,
     Placer,
@@ -300,17 +300,21 @@ def test_a_part_of_the_work_says_which_part():
 def test_only_workers_that_read_different_data_ask_each_other_whether_to_continue():
     asked = []
     placer, one = worker(1, 2, 0)
-    together = InputWorker(one.pipelines, one.index, one.replicas, lambda continues: asked.append(continues) or True)
+    together = InputWorker(
+        one.pipelines, one.index, one.replicas, lambda kind, own: asked.append(own) or [own, "[[(2,)]]"]
+    )
     data = Dataset.range(4).batch(2)
     divided = GlobalBatches(data.stage, options(Policy.DATA), placer, together)
     apart = GlobalBatches(data.stage, options(Policy.OFF), placer, together)
     dealt = PerReplicaBatches(lambda given: data, placer, together)
 
-    assert not divided.any_worker_continues(False)
+    assert not divided.any_worker_continues(None)
     assert [] == asked
-    assert apart.any_worker_continues(False)
-    assert dealt.any_worker_continues(False)
-    assert [False, False] == asked
+    assert apart.any_worker_continues(None)
+    assert dealt.any_worker_continues(np.arange(2))
+    assert [None, "[[(2,)]]"] == asked
+    assert (True, True) == together.any_continues(np.arange(2))
+    assert (True, False) == together.any_continues(np.arange(3))
 
 
 @pytest.mark.parametrize("local", [1, 2])

@@ -53,7 +53,28 @@ tf.random.Generator.from_seed(1).uniform([2], None, 3, tf.int32)
 tf.random.Generator.from_state([1, 2], 'philox').key
 """
 
+TRIED = """
+tf.random.stateless_gamma([4], [1, 2], 2.0)
+tf.random.stateless_gamma([4], [1, 2], 0.3)
+tf.random.stateless_gamma([4], [1, 2], 1.0)
+tf.random.stateless_gamma([3, 2], [1, 2], t([0.5, 7.0]), t([1.0, 2.0]))
+tf.random.stateless_gamma([3], [1, 2], t([0.5, 7.0]))
+tf.random.stateless_gamma([3], [1, 2], 2, dtype=tf.int32)
+tf.random.gamma([3], t([0.5, 1.5]), t([2.0, 3.0]), seed=3)
+[tf.random.gamma([2], 2.0) for _ in range(2)]
+tf.random.stateless_poisson([40], [1, 2], 3.0)
+tf.random.stateless_poisson([40], [1, 2], 15.0)
+tf.random.stateless_poisson([3, 2], [1, 2], t([2.0, 30.0]), dtype=tf.float32)
+[tf.random.poisson([2], t([2.0, 15.0]), seed=3) for _ in range(2)]
+tf.random.stateless_binomial([40], [1, 2], 10.0, 0.3)
+tf.random.stateless_binomial([40], [1, 2], 100.0, 0.6)
+tf.random.stateless_binomial([2, 4], [1, 2], 10.0, t([0.0, 1.0, 0.5, 0.9]), output_dtype=tf.float32)
+[generator.binomial([3], t([10.0, 20.0, 90.0]), 0.5) for generator in [tf.random.Generator.from_seed(1)] * 2]
+[tf.random.categorical(t([[1.0, 2.0, 3.0]]), 6, seed=3) for _ in range(3)]
+"""
+
 EXPRESSIONS = [
     *(f"tf.random.{name}([5, 3]{options})" for name, found in DISTRIBUTIONS.items() for options in found),
     *filter(None, OTHERS.split("\n")),
+    *filter(None, TRIED.split("\n")),
 ]

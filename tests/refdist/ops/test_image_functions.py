@@ -26,8 +26,6 @@ def test_a_function_crops_at_different_places(any_backend):
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: tf.image.resize(IMAGE, [2, 2], method="bicubic"), "jax.image.resize"),
-        (lambda: tf.image.resize(IMAGE, [2, 2], antialias=True), "jax.image.resize"),
         (lambda: tf.image.convert_image_dtype(tf.constant([1], tf.uint8), tf.int32), "float32 first"),
     ],
 )

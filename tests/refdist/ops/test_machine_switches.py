@@ -54,7 +54,7 @@ def test_devices_are_visible_as_far_as_the_backend_has_them():
         config.set_visible_devices([], "TPU")
 
         assert gpus == config.get_visible_devices("GPU")
-        with pytest.raises(NotImplementedError, match="gpus=1"):
+        with pytest.raises(RuntimeError, match=r"in a block that has chosen its backend; expected this before\. Call"):
             config.set_visible_devices([], "GPU")
         with pytest.raises(ValueError, match="list_physical_devices"):
             config.set_visible_devices(config.list_physical_devices("CPU"), "GPU")
@@ -62,6 +62,40 @@ def test_devices_are_visible_as_far_as_the_backend_has_them():
         assert "/device:GPU:0" == tf.test.gpu_device_name()
     assert not tf.test.is_gpu_available()
     assert "" == tf.test.gpu_device_name()
+
+
+def test_some_devices_are_hidden_before_the_first_use_and_the_others_numbered_anew():
+    tf.use("simulator", gpus=4)
+    gpus = config.list_physical_devices("GPU")
+    config.set_visible_devices(gpus[:1], "GPU")
+    config.set_visible_devices(gpus[2:], "GPU")  # nobody has used them yet
+
+    assert gpus == config.list_physical_devices("GPU")
+    assert gpus[2:] == config.get_visible_devices("GPU")
+    assert ["/device:GPU:0", "/device:GPU:1"] == [one.name for one in config.list_logical_devices("GPU")]
+    assert 2 == tf.distribute.MirroredStrategy().num_replicas_in_sync
+    with pytest.raises(RuntimeError, match=r"after the first use of a device; expected this before\. Call"):
+        config.set_visible_devices([], "GPU")
+    tf.use("simulator", gpus=4)
+    config.set_visible_devices([], "GPU")
+    assert 1 == tf.distribute.MirroredStrategy().num_replicas_in_sync
+    tf.use("simulator", gpus=4)
+    assert gpus == config.get_visible_devices("GPU")
+
+
+def test_devices_that_are_not_counted_cannot_be_hidden():
+    tf.use("simulator", tpus=(1, 2, 2, 1))
+    with pytest.raises(NotImplementedError, match=r"expected GPUs that are counted\. Choose a backend"):
+        config.set_visible_devices([], "TPU")
+    with pytest.raises(NotImplementedError, match="CPUs were to be hidden"):
+        config.set_visible_devices([], "CPU")
+
+
+def test_a_jax_backend_leaves_out_what_is_hidden():
+    tf.use("jax", cpus=1)
+    config.set_visible_devices([], "GPU")
+
+    assert ["CPU"] == [one.device_type for one in config.list_logical_devices()]
 
 
 def test_what_is_known_of_a_device_is_told():

@@ -3,7 +3,7 @@
 import pytest
 
 import refdist as tf
-from refdist._core.staging.branching import branches
+from refdist._core.staging.branching import branches, names
 
 
 def straight(x):
@@ -96,3 +96,16 @@ def test_autograph_is_not_loaded_for_functions_that_do_not_branch():
     )
 
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_name_is_found_in_the_functions_that_a_function_names():
+    def inner(x):
+        return tf.gradients(x * x, x)
+
+    def outer(x):
+        gradient = inner(x)
+        return gradient[0]
+
+    assert names(outer, "gradients")
+    assert not names(outer, "gradient")
+    assert not names(tf.square, "gradients")

@@ -55,3 +55,15 @@ def test_a_program_that_is_used_again_and_again_stays(counted):
         called_with(double, [size for larger in range(2, 2 * MOST_KEPT) for size in (larger, 1)])
 
     assert 1 == calls.count((1,))
+
+
+@pytest.mark.filterwarnings("ignore:.*kinds of input")
+def test_where_all_programs_are_in_use_the_oldest_goes_and_not_the_newest(counted):
+    double, calls = counted
+    called_with(double, [1, 2, 3] * 2)
+    called_with(double, [4])
+    calls.clear()
+
+    called_with(double, [4, 2, 3])
+    assert [] == calls
+    assert MOST_KEPT == len(double._programs) == len(double._programs._quick)

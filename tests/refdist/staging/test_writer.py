@@ -22,7 +22,7 @@ def test_a_body_is_called_once_for_each_replica_and_never_when_the_program_runs(
     x = tf.constant(2.0)
     program = writer(strategy, lambda x: calls.append(1) or x + 1, x, on=strategy).write().program
 
-    assert [3.0, 3.0] == numbers(strategy, program([x])) == numbers(strategy, program([x]))
+    assert [3.0, 3.0] == numbers(strategy, program.run([x])) == numbers(strategy, program.run([x]))
     assert [1, 1] == calls
 
 
@@ -45,7 +45,7 @@ def test_a_program_takes_the_arguments_and_the_variables_that_it_uses(strategy):
     x, y = tf.constant(3.0), tf.constant(4.0)
     program = writer(strategy, lambda x, y: used.assign_add(x), x, y, on=strategy).write().program
     unused.assign(0.0)
-    program([x, y])
+    program.run([x, y])
 
     assert 4.0 == float(used)
     assert ((0, False),) == program._takes
@@ -80,7 +80,7 @@ def test_text_passes_through_without_being_an_input(strategy):
         pytest.skip("JAX has no text")
     text, x = tf.constant("a"), tf.constant(1.0)
     program = writer(strategy, lambda text, x: (text, x * 2), text, x).write().program
-    found, doubled = program([text, x])
+    found, doubled = program.run([text, x])
 
     assert text is found
     assert 2.0 == float(doubled)
@@ -95,7 +95,7 @@ def test_what_must_be_equal_is_named_where_it_is_not(strategy):
     program = writer(strategy, lambda x: v.assign(x), value, on=strategy).write().program
 
     with pytest.raises(ValueError, match=r"assign\(\) of 'Variable:0' got different values.*Nothing was written"):
-        program([value])
+        program.run([value])
     assert 0.0 == float(v)
 
 
@@ -118,7 +118,7 @@ def test_a_value_of_another_number_of_replicas_is_refused_before_the_body_is_cal
 
 def test_results_keep_their_structure_with_tensors_in_place_of_numbers(strategy):
     program = writer(strategy, lambda: {"a": (1, None), "b": "text"}).write().program
-    result = program([])
+    result = program.run([])
 
     assert {"a": (1, None), "b": "text"} == result
     assert isinstance(result["a"][0], strategy.extended.backend.tensor_type)

@@ -208,7 +208,7 @@ class TestOwnAlgorithm:
                 calls.append(args)
                 return super().reduce_implementation(*args)
 
-        calls, options = [], object()
+        calls, options = [], tf.distribute.experimental.CommunicationOptions(8, 1.0, "ring")
         strategy = host(2, Recording())
         value = strategy.run(lambda: tf.constant(1.0))
         strategy.extended.reduce_to("mean", value, "GPU:1", options)

@@ -88,6 +88,47 @@ def test_a_tape_gives_back_the_memory_of_what_it_has_recorded():
     assert gone() is None
 
 
+def test_an_operation_that_also_returns_what_it_was_given_is_recorded():
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        double, same = jax.jit(lambda x: (x * 2.0, x))(x.read_value())
+        y = double * same
+
+    assert float(tape.gradient(y, x)) == 12.0
+
+
+def test_indices_under_a_tape_have_the_dtype_of_tensorflow():
+    v, labels = tf.Variable([[1.0, 3.0], [4.0, 2.0]]), tf.constant([1, 0], tf.int64)
+    with tf.GradientTape() as tape:
+        places = tf.argmax(v * 2.0, axis=1)
+        right = tf.cast(tf.equal(places, labels), tf.float32)
+        y = tf.reduce_sum(right * tf.gather(v, places)[:, 0])
+
+    assert [tf.int64, tf.int64] == [places.dtype, tf.where(v > 2.0).dtype]
+    np.testing.assert_allclose([[1.0, 0.0], [1.0, 0.0]], tf.convert_to_tensor(tape.gradient(y, v)))
+
+
+def test_a_layer_with_a_tape_is_part_of_a_model():
+    class Slope(tf.keras.layers.Layer):
+        def call(self, x):
+            with tf.GradientTape() as outer:
+                outer.watch(x)
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y = tf.reduce_sum(x * x * x, axis=1, keepdims=True)
+                slope = tape.batch_jacobian(y, x)[:, 0]
+            return slope, tf.linalg.diag_part(outer.batch_jacobian(slope, x))
+
+    inputs = tf.keras.Input((2,))
+    model = tf.keras.Model(inputs, Slope()(inputs))
+    x = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+    first, second = model(x)
+
+    assert [(None, 2), (None, 2)] == [one.shape for one in model.outputs]
+    np.testing.assert_allclose(3 * x * x, first)
+    np.testing.assert_allclose(6 * x, second)
+
+
 def test_a_tape_is_entered_once():
     tape = tf.GradientTape()
     with tape, pytest.raises(ValueError, match="entered twice"):
@@ -161,11 +202,6 @@ def test_rows_of_a_batch_must_fit():
 
     with pytest.raises(ValueError, match="expected as many rows in both"):
         tape.batch_jacobian(y, x)
-
-
-def test_gradients_are_taken_of_what_a_tape_has_recorded():
-    with pytest.raises(RuntimeError, match=r"tf.gradients\(\) was called; expected a tape"):
-        tf.gradients(1.0, 2.0)
 
 
 def test_a_tape_in_a_replica_of_keras_sees_its_layers():

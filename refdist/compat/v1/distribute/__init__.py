@@ -23,6 +23,7 @@ from refdist._core.strategies.v1_strategies import OneDeviceStrategyV1 as OneDev
 from refdist._core.strategies.v1_strategies import StrategyV1 as Strategy
 from refdist._core.strategies.verbs import StrategyExtended
 from refdist.compat.v1.distribute import experimental
+from refdist.distribute import cluster_resolver
 
 __getattr__ = _lacking("compat.v1.distribute")
 
@@ -41,6 +42,7 @@ __all__ = [
     "RunOptions",
     "Strategy",
     "StrategyExtended",
+    "cluster_resolver",
     "experimental",
     "experimental_set_strategy",
     "get_replica_context",

@@ -1,0 +1,196 @@
+import json
+
+import pytest
+
+from refdist._core.base.call_sites import Place
+from refdist._core.base.errors import MeetingError, WorkerLost
+from refdist._core.processes import watch as watching
+from refdist._core.processes.failure import Failure
+from refdist._core.processes.watch import Watch
+
+LINE = (Place("train.py", "step", 12, 0),)
+
+
+class Store(dict):
+    """A coordination service in this process."""
+
+    def put(self, name, value, *, again=False):
+        if name in self and not again:
+            return False
+        self[name] = value
+        return True
+
+    def look(self, name):
+        return self.get(name)
+
+    def look_below(self, name):
+        return {key.removeprefix(name): value for key, value in self.items() if key.startswith(name)}
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    class Clock:
+        now = 100.0
+
+        def monotonic(self):
+            return self.now
+
+    monkeypatch.setattr(watching, "time", clock := Clock())
+    return clock
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path
+
+
+def watches(count, folder=None):
+    store, names = Store(), [f"Worker {index} of {count}" for index in range(count)]
+    return [Watch(store, index, names, None if folder is None else str(folder)) for index in range(count)]
+
+
+def look(clock, seconds, *those):
+    """Let time pass, and all of them look."""
+    clock.now += seconds
+    for one in those:
+        one.look()
+
+
+def test_nothing_is_wrong_while_workers_meet(clock):
+    one, other = watches(2)
+    for turn in range(50):
+        for worker in (one, other):
+            worker.begin("all_reduce(SUM)", LINE)
+        look(clock, 0.5 + turn % 3, one, other)
+        for worker in (one, other):
+            worker.end()
+            worker.require_no_failure()
+
+
+def test_a_worker_that_is_silent_is_lost(clock):
+    one, other, third = watches(3)
+    look(clock, 0.0, one, other, third)
+    one.begin("all_reduce(SUM)", LINE)
+    third.begin("all_reduce(SUM)", LINE)
+    look(clock, 1.0, one, third)
+    look(clock, 8.0, one, third)
+    one.require_no_failure()
+    look(clock, 2.5, one, third)
+
+    for waiting in (one, third):
+        with pytest.raises(
+            WorkerLost, match=r"Worker 1 of 3 has given no sign of life for 1[0-9] s, while others wait"
+        ) as raised:
+            waiting.require_no_failure()
+        assert "workers 0, 2: waiting in all_reduce(SUM) at train.py:12, in step" in str(raised.value)
+    assert one.failure == third.failure
+
+
+def test_who_does_not_wait_does_not_judge(clock):
+    one, _other = watches(2)
+    for _ in range(100):
+        look(clock, 1.0, one)
+
+    one.require_no_failure()
+
+
+def test_what_the_launcher_says_is_believed_at_once(clock, folder):
+    one, other = watches(2, folder)
+    look(clock, 0.0, one, other)
+    (folder / "1.json").write_text(json.dumps({"code": -11, "signal": "SIGSEGV"}))
+    one.begin("gather(axis=0)", LINE)
+    look(clock, 1.0, one)
+
+    with pytest.raises(WorkerLost, match="Worker 1 of 2 was ended by SIGSEGV, while others wait for it"):
+        one.require_no_failure()
+
+
+def test_a_worker_that_has_ended_its_program_does_not_come_any_more(clock):
+    one, other = watches(2)
+    other.start()
+    other.close()
+    one.begin("all_reduce(SUM)", LINE)
+    look(clock, 1.0, one)
+
+    with pytest.raises(
+        MeetingError, match=r"The 2 workers do not meet:\n  worker 0: waiting in .*\n  worker 1: has ended its"
+    ):
+        one.require_no_failure()
+
+
+def test_workers_that_wait_for_different_things_do_not_meet(clock):
+    one, other = watches(2)
+    one.begin("all_reduce(SUM)", LINE)
+    other.begin("a compiled program (1)", LINE)
+    look(clock, 1.0, one, other)
+    look(clock, 1.0, one, other)
+
+    for worker in (one, other):
+        with pytest.raises(MeetingError, match=r"waiting in all_reduce.*\n.*waiting in a compiled program"):
+            worker.require_no_failure()
+
+
+def test_programs_that_do_not_belong_together_are_told_although_nobody_waited(clock):
+    one, other = watches(2)
+    for worker, what in ((one, "a compiled program (1)"), (other, "a compiled program (2)")):
+        worker.begin(what)
+        worker.end()
+    for _ in range(4):
+        look(clock, 0.4, one, other)
+
+    for worker in (one, other):
+        with pytest.raises(
+            MeetingError, match="have done different things together, so that what they computed is wrong"
+        ):
+            worker.require_no_failure()
+
+
+def test_a_slow_worker_is_spoken_of_and_then_is_an_error(clock, capsys, monkeypatch):
+    monkeypatch.setenv("REFDIST_STALL_SECONDS", "5")
+    monkeypatch.setenv("REFDIST_STALL_LIMIT", "20")
+    one, other = watches(2)
+    one.begin("all_reduce(SUM)", LINE)
+    for _ in range(6):
+        look(clock, 1.0, other, one)
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "Worker 0 of 2 has been waiting for 6 s:\n  worker 0: waiting in all_reduce(SUM) at train.py:12"
+    )
+    assert "worker 1: busy at" in said
+    one.require_no_failure()
+    for _ in range(15):
+        look(clock, 1.0, other, one)
+
+    with pytest.raises(WorkerLost, match="Worker 1 of 2 is alive, but has not come for 21 s"):
+        one.require_no_failure()
+
+
+def test_the_first_failure_is_everybodys(clock):
+    one, other = watches(2)
+    one.fail(Failure("WorkerLost", "first"))
+    other.fail(Failure("MeetingError", "second"))
+
+    for worker in (one, other):
+        with pytest.raises(WorkerLost, match="first"):
+            worker.require_no_failure()
+
+
+def test_an_error_of_a_collective_is_explained_by_what_is_known(clock):
+    one, other = watches(2)
+    other.fail(Failure("WorkerLost", "it is gone"))
+    found = one.explain(ValueError("Gloo"), 1.0)
+
+    assert isinstance(found, WorkerLost)
+    assert isinstance(found.__cause__, ValueError)
+
+
+def test_others_have_ended_when_all_have_said_so_or_are_silent(clock):
+    one, other, third = watches(3)
+    look(clock, 0.0, one, other, third)
+    assert not one.others_have_ended()
+    other.start()
+    other.close()
+    assert not one.others_have_ended()
+    clock.now += 11
+
+    assert one.others_have_ended()
