@@ -21,13 +21,11 @@ from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, select
 from refdist._core.staging.function import function
 from refdist._core.strategies.strategy import StrategyBase
-from refdist._core.tape.gradient_tape import GradientTape
 from refdist._core.variables.distributed_variable import MirroredVariable
 from refdist._core.variables.variable import Variable
 
 _base: Any = importlib.import_module("keras.src.trainers.trainer")
 _core: Any = importlib.import_module("keras.src.backend.jax.core")
-_data: Any = importlib.import_module("keras.src.trainers.data_adapters.data_adapter_utils")
 
 
 @dataclasses.dataclass
@@ -65,11 +63,11 @@ class Steps:
         self._compiles = model.jit_compile and not model.run_eagerly
         # What a loss of the user's adds to those of Keras is not divided by the number of replicas on TensorFlow, nor here.
         own_loss = kind != "predict" and type(model).compute_loss is not _base.Trainer.compute_loss
-        synchronized = any(getattr(layer, "synchronized", False) for layer in model._flatten_layers())
         self._workers = model.distribute_strategy.extended.plan.workers
-        # Workers cannot meet while JAX is tracing, but gradients of a tape go through what replicas do together.
-        self._taped = kind == "train" and not custom and synchronized and self._workers > 1
-        self._of_data = self._taped or takes_data_alone(model, kind) or (own_loss and not custom)
+        # Workers cannot meet while JAX is tracing, but the gradients of a tape go through what replicas do together.
+        synchronized = any(getattr(layer, "synchronized", False) for layer in model._flatten_layers())
+        taped = kind == "train" and self._workers > 1 and synchronized
+        self._of_data = takes_data_alone(model, kind) or ((own_loss or taped) and not custom)
         apart = self._compiles and not self._of_data and not (custom and kind == "train")
         self._uneven = functools.partial(
             self._run_step, replica_step=self._compiled_step if apart else self._replica_step
@@ -108,8 +106,6 @@ class Steps:
             # It reads and writes variables by itself, and counts rows by itself: none, where none is left.
             rows = data if share > 0 else nest.map_structure(lambda leaf: None if leaf is None else leaf[:0], data)
             batch = nest.map_structure(_tensor, rows)
-            if self._taped:
-                return self._step_with_tape(batch)
             alone = isinstance(batch, tuple) and len(batch) == 1  # inputs without targets are no tuple there
             return getattr(self._model, f"{self._kind}_step")(batch[0] if alone else batch)
         groups = self._variables()
@@ -117,19 +113,6 @@ class Steps:
         outputs, new = self._keras_step(self._step(share), old, nest.map_structure(_tensor, data))
         write(groups, old, new, share)
         return outputs
-
-    def _step_with_tape(self, batch: Any) -> Any:
-        """Take a training step of Keras as its TensorFlow backend does."""
-        model, (x, y, weights) = self._model, _data.unpack_x_y_sample_weight(batch)
-        with GradientTape() as tape:
-            outputs = model(x, training=True) if model._call_has_training_arg else model(x)
-            loss = model._compute_loss(x=x, y=y, y_pred=outputs, sample_weight=weights, training=True)
-            scaled = model.optimizer.scale_loss(loss)
-        count = model.distribute_strategy.num_replicas_in_sync
-        model._loss_tracker.update_state(loss * count, sample_weight=len(nest.flatten(x)[0]))
-        trainable = model.trainable_variables
-        model.optimizer.apply_gradients(zip(tape.gradient(scaled, trainable), trainable, strict=True))
-        return model.compute_metrics(x, y, outputs, sample_weight=weights)
 
     def _compiled_step(self, data: Any, share: float) -> Any:
         def step(old: Any, data: Any) -> Any:
