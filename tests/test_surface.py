@@ -331,7 +331,7 @@ def test_an_unknown_name_is_told():
         ("nn", "ctc_loss", "optax.ctc_loss"),
         ("nn", "isotonic_regression", "use what jax.nn has"),
         ("io", "decode_webp", "use Pillow"),
-        ("data.experimental", "CsvDataset", "tf.io.decode_csv()"),
+        ("data.experimental", "make_batched_features_dataset", "tf.io.parse_example()"),
         ("compat.v1", "flags", "argparse"),
     ],
 )

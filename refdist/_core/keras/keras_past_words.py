@@ -155,7 +155,7 @@ ARGUMENTS = {
         "nb_epoch": "epochs=",
         "samples_per_epoch": "steps_per_epoch=",
     },
-    "models.Model.compile": {
+    "trainers.trainer.Trainer.compile": {
         "experimental_run_tf_function": "run_eagerly=, or leave it out",
         "experimental_steps_per_execution": "steps_per_execution=",
         "distribute": "the scope of a strategy of tf.distribute, in which the model is made",
