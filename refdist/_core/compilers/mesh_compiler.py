@@ -142,7 +142,8 @@ class MeshCompiler(ReplicaCompiler):
             return [by_device[place].reshape(spec[0]) for place in self._places]
         # The parts of a mesh without logical devices are in the order of the replicas; asking each for its device takes longer.
         parts = [array.addressable_data(index) for index in range(self.local)]
-        return parts if spec[0] else [part.reshape(()) for part in parts]
+        # Scalars have a dimension to be spread along, and JAX forgets how it has spread tensors without elements.
+        return [part.reshape(spec[0]) for part in parts] if not spec[0] or 0 in spec[0] else parts
 
     def whole(self, copies: Sequence[Any], storage: "Storage") -> Any:
         if storage.own_copies and len(copies) == self.local and self.count > 1:

@@ -6,8 +6,12 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
+
 from refdist._core.seam.compiler import WrittenProgram
 from refdist._core.seam.peers import Peers
+
+_MOST_SHOWN = 8
 
 Wait = Callable[[Sequence[Any]], None]
 
@@ -33,7 +37,7 @@ class SpanningProgram:
             return peers.run(self._run, self._what, values)
         text = self.lower(*values).as_text()
         what = f"a compiled program ({hashlib.sha256(text.encode()).hexdigest()[:8]})"
-        peers.agree("a new program", what)
+        peers.agree("a new program", f"{what} of {_outlined(values)}")
         with peers.first_run() if self._wait is not None else contextlib.nullcontext():
             outputs = peers.run(self._run, what, values)
         self._what = what
@@ -48,6 +52,13 @@ class SpanningProgram:
     def lower(self, *values: Any) -> Any:
         """The program as JAX has it, before it is compiled."""
         return self._compiled.lower(*self._constants, *values)
+
+
+def _outlined(values: Sequence[Any]) -> str:
+    """What each device gets: workers whose programs differ see here whether tensors of different shapes are the reason."""
+    parts = [value.addressable_data(0) if isinstance(value, jax.Array) else value for value in values[:_MOST_SHOWN]]
+    shown = [f"{part.dtype}{list(part.shape)}" for part in parts]
+    return ", ".join([*shown, *["..."] * (len(values) > _MOST_SHOWN)]) or "no tensors"
 
 
 def with_constants_as_inputs(program: WrittenProgram) -> tuple[WrittenProgram, Sequence[Any]]:

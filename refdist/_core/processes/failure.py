@@ -47,8 +47,9 @@ def other_programs(rows: str, place: str) -> Failure:
     return Failure(
         "MeetingError",
         f"The workers have compiled different programs at {place}:\n{rows}\n"
-        f"Expected one program, because all workers run it together. A number of Python that differs between workers, such as the "
-        f"worker's own, has become part of it, or the function does something else there: pass such numbers as tensors.",
+        f"Expected one program, because all workers run it together. Where the tensors have different shapes, make them alike, or "
+        f"call it without tf.function; else a number of Python that differs between workers, such as the worker's own, has become "
+        f"part of it, or the function does something else there: pass such numbers as tensors.",
     )
 
 

@@ -271,6 +271,18 @@ def test_empty_tensors_pass(strategy, shape):
     assert [shape] * 2 == [tuple(part.shape) for part in strategy.experimental_local_results(result)]
 
 
+def test_empty_tensors_keep_their_shape_beside_others(strategy):
+    numbers = strategy.experimental_distribute_values_from_function(lambda _: tf.zeros([2, 0]))
+
+    @tf.function
+    def called(x):
+        return strategy.run(lambda x: (x * 2.0, tf.ones([3])), args=(x,))
+
+    results = [strategy.experimental_local_results(result) for result in called(numbers)]
+
+    assert [[(2, 0)] * 2, [(3,)] * 2] == [[tuple(part.shape) for part in parts] for parts in results]
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_empty_tensors_are_gathered(strategy, axis):
     result = strategy.run(tf.function(lambda x: ctx().all_gather(x, axis=axis)), args=(tf.zeros([2, 0]),))
