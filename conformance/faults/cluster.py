@@ -17,9 +17,10 @@ from refdist._core.strategies.v1_strategies import MultiWorkerMirroredStrategyV1
 
 @fault("CLUSTER-01")
 def a_given_resolver_is_copied(plant: Plant) -> None:
-    plant.wrap(
-        multi_worker_mirrored, "multi_worker_plan", lambda original: lambda resolver: original(copy.copy(resolver))
-    )
+    def copying(original: Any) -> Any:
+        return lambda resolver, *args: original(copy.copy(resolver), *args)
+
+    plant.wrap(multi_worker_mirrored, "multi_worker_plan", copying)
 
 
 @fault("CLUSTER-02")
