@@ -38,10 +38,16 @@ def run_case(implementation: Implementation, check: Check, replicas: int) -> Res
 
 
 def missing_features(implementation: Description, check: Check) -> str | None:
-    """Say what the check needs and the implementation lacks, or return None."""
+    """Say what the check needs and the implementation lacks, or that it says nothing new about it, or return None."""
+    if implementation.variant_of and "multi_worker" not in check.needs | check.uses:
+        return _as_on(implementation)
     missing = sorted(check.needs - implementation.features)
     hints = [implementation.installable[name] for name in missing if name in implementation.installable]
     return f"needs {', '.join(missing)}{''.join(f': {hint}' for hint in hints)}" if missing else None
+
+
+def _as_on(implementation: Description) -> str:
+    return f"as on {implementation.variant_of}, from which it differs only with several workers"
 
 
 def run_with_fault(implementation: Implementation, check: Check, replicas: int, fault: Fault) -> Result:
@@ -95,6 +101,8 @@ def _verdict(implementation: Implementation, check: Check, replicas: int) -> Ver
         return Verdict(Status.FAIL, detail, world.built, *sides)
     except (Exception, SystemExit) as error:
         return Verdict(Status.ERROR, _lines(short_traceback(error), _built(world)), world.built)
+    if implementation.variant_of and not world.ran_workers:
+        return Verdict(Status.UNSUPPORTED, _as_on(implementation.description))
     return Verdict(Status.PASS)
 
 

@@ -21,7 +21,7 @@ MEANINGS = {
     Status.NOT_RUN: "Left out, because a behavior that it needs is not kept.",
     Status.DIVERGES: "Not kept, and the implementation says so and why.",
     Status.XFAIL: "Not kept, and the file of expected failures says so and why.",
-    Status.UNSUPPORTED: "Nothing can be said: there is no check, or the implementation lacks what it needs.",
+    Status.UNSUPPORTED: "Nothing can be said: there is no check, it lacks what the check needs, or the check is for another one.",
     Status.SKIP: "Nothing can be said: the file of skipped checks says not to run it, and why.",
 }
 # The details are hidden before they are parsed, so that the page appears in a third of the time; if the script after

@@ -32,7 +32,8 @@ class Status(Enum):
     SKIP = "SKIP"
     """Nothing can be said: the file of skipped checks says not to run it, and why."""
     UNSUPPORTED = "UNSUPPORTED"
-    """Nothing can be said: there is no check, or the implementation lacks what the check needs."""
+    """Nothing can be said: there is no check, or the implementation lacks what the check needs, or is a variant of another
+    one that differs only in what the check does not do."""
 
 
 BROKEN = frozenset({Status.CRASH, Status.TIMEOUT, Status.ERROR, Status.FAIL})

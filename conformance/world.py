@@ -25,6 +25,8 @@ class World(Expectations):
         self.replicas = replicas
         self.built = ""
         """The last strategy built, in words; it is named if the check fails."""
+        self.ran_workers = False
+        """Whether several workers have run a program."""
         self._implementation = implementation
         self._gpus = implementation.gpus
         self._cpus = implementation.cpus
@@ -151,7 +153,9 @@ class World(Expectations):
         if self._implementation.workers is None:
             raise Unsupported("cannot run several workers")
         make = build or self.tf.distribute.MultiWorkerMirroredStrategy
-        return self._implementation.workers(count, replicas, lambda index: program(make(), index))
+        results = self._implementation.workers(count, replicas, lambda index: program(make(), index))
+        self.ran_workers = True
+        return results
 
     def on_two_workers(self, program: Callable[[Any, int], Any]) -> list[Any]:
         """Run a program on two workers as `workers` does, or return an empty list if that cannot be done.

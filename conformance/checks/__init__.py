@@ -18,6 +18,8 @@ class Check:
     replicas: tuple[int, ...]
     needs: frozenset[str]
     function: CheckFunction
+    uses: frozenset[str] = frozenset()
+    """The features that it uses where there are any, and can do without."""
     after: tuple[str, ...] = ()
     """The behaviors without which it is not worth running."""
     law: CheckFunction | None = None
@@ -28,13 +30,14 @@ _registry: Registry[Check] = Registry("check", __name__)
 
 
 def check(
-    id: str, *, replicas: Iterable[int] = (1, 2, 3, 8), needs: Iterable[str] = ()
+    id: str, *, replicas: Iterable[int] = (1, 2, 3, 8), needs: Iterable[str] = (), uses: Iterable[str] = ()
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a function as the check of a behavior.
 
     Args:
         replicas: the replica counts it runs with, one case each.
         needs: the features without which it cannot run, for example "data".
+        uses: the features that it uses where there are any, for example "multi_worker" for `world.on_two_workers`.
     """
     counts = tuple(replicas)
     if not counts or min(counts) < 1 or len(set(counts)) != len(counts):
@@ -42,14 +45,15 @@ def check(
             f"check({id!r}) got replicas={counts}; expected one or more different counts from 1 upwards. "
             f"Write for example replicas=(1, 2)."
         )
-    if isinstance(needs, str):
-        raise TypeError(
-            f"check({id!r}) got needs={needs!r}; expected several names of features. Write needs=({needs!r},)."
-        )
-    features = frozenset(needs)
+    for name, words in (("needs", needs), ("uses", uses)):
+        if isinstance(words, str):
+            raise TypeError(
+                f"check({id!r}) got {name}={words!r}; expected several names of features. Write {name}=({words!r},)."
+            )
+    features, optional = frozenset(needs), frozenset(uses)
 
     def register(function: CheckFunction) -> CheckFunction:
-        _registry.add(Check(id, counts, features, function, prerequisites(id)))
+        _registry.add(Check(id, counts, features, function, optional, prerequisites(id)))
         return function
 
     return register

@@ -86,16 +86,22 @@ def replicas_are_numbered_from_zero(world: World) -> None:
             world.equal(["int32"] * len(expected), [part.dtype.name for part in parts], "dtypes")
 
 
-@check("CTX-05")
+@check("CTX-05", uses=("multi_worker",))
 def all_reduce_gives_every_replica_the_combined_value(world: World) -> None:
     tf = world.tf
+
+    def step() -> Any:
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.constant(float(world.replica_id())))
+
+    def program(strategy: Any, _: int) -> Any:
+        return world.locals(strategy, strategy.run(step))
+
+    total = sum(range(2 * world.replicas))
+    for index, sums in enumerate(world.on_two_workers(program)):
+        world.equal([total] * world.replicas, sums, f"the sums over two workers, on worker {index}")
     for strategy in world.each():
         count = strategy.num_replicas_in_sync
-
-        def step() -> Any:
-            context = tf.distribute.get_replica_context()
-            return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.constant(float(world.replica_id())))
-
         expected = [count * (count - 1) / 2] * count
         world.equal(expected, world.locals(strategy, strategy.run(step)))
 

@@ -54,7 +54,7 @@ def options_may_be_given_and_their_default_changes_nothing(world: World) -> None
                 world.equal(dealt_pairs(strategy), steps_of(world, strategy, made), f"with options={options!r}")
 
 
-@check("DATAFN-05", needs=("data",))
+@check("DATAFN-05", needs=("data",), uses=("multi_worker",))
 def the_function_is_called_once_on_a_worker(world: World) -> None:
     for index, contexts in enumerate(world.on_two_workers(partial(_told, world))):
         world.equal([index], [id for _, id, _ in contexts], f"the pipelines for which worker {index} calls dataset_fn")
@@ -120,7 +120,7 @@ def the_function_maps_an_input_context_to_a_dataset(world: World) -> None:
                 steps_of(world, strategy, distribute(strategy, lambda _, wrong=wrong: wrong))
 
 
-@check("DATAFN-09", needs=("data",))
+@check("DATAFN-09", needs=("data",), uses=("multi_worker",))
 def batches_are_handed_over_as_they_are(world: World) -> None:
     def program(strategy: Any, _: int) -> Any:
         own = world.tf.data.Dataset.range(6 * world.replicas).batch(3)
@@ -160,7 +160,7 @@ def datasets_of_the_function_have_the_batch_size_of_one_replica(world: World) ->
         world.equal([size, count * size, size], [sum(map(len, step)) for step in first_steps], "examples of a step")
 
 
-@check("DATAFN-11", needs=("data",))
+@check("DATAFN-11", needs=("data",), uses=("multi_worker",))
 def the_batch_size_of_a_replica_is_the_global_one_divided(world: World) -> None:
     for index, ((_, _, size),) in enumerate(world.on_two_workers(partial(_told, world))):
         world.equal(
@@ -176,7 +176,7 @@ def the_batch_size_of_a_replica_is_the_global_one_divided(world: World) -> None:
                 context.get_per_replica_batch_size(4 * count + 1)
 
 
-@check("DATAFN-12", needs=("data",))
+@check("DATAFN-12", needs=("data",), uses=("multi_worker",))
 def there_is_one_input_pipeline_on_each_worker(world: World) -> None:
     for index, ((pipelines, _, _),) in enumerate(world.on_two_workers(partial(_told, world))):
         world.equal(2, pipelines, f"the pipelines of two workers, as worker {index} is told")
@@ -190,7 +190,7 @@ def there_is_one_input_pipeline_on_each_worker(world: World) -> None:
         world.equal(dealt_pairs(strategy), steps_of(world, strategy, distribute(strategy, dataset_fn)))
 
 
-@check("DATAFN-13", needs=("data",))
+@check("DATAFN-13", needs=("data",), uses=("multi_worker",))
 def input_pipelines_are_counted_from_zero(world: World) -> None:
     for index, ((_, id, _),) in enumerate(world.on_two_workers(partial(_told, world))):
         world.equal(index, id, f"the id of the pipeline of worker {index}")

@@ -131,7 +131,7 @@ def the_data_are_no_constant_of_the_graph(world: World) -> None:
         world.true(size < array.nbytes / 10, f"a graph of {size} bytes is far smaller than the array")
 
 
-@check("NUMPY-09", needs=("data",))
+@check("NUMPY-09", needs=("data",), uses=("multi_worker",))
 def the_data_are_copied_at_the_call(world: World) -> None:
     def program(strategy: Any, _: int) -> Any:
         array = np.arange(4, dtype=np.int32)

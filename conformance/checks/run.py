@@ -135,9 +135,20 @@ def an_arbitrary_python_object_as_argument_is_refused_or_warned_about(world: Wor
         world.true(not _is_objected_to(strategy, (3, 2.5), {}), "numbers are accepted without a word")
 
 
-@check("RUN-09", needs=("data",))
+@check("RUN-09", needs=("data",), uses=("multi_worker",))
 def takes_the_elements_of_distributed_datasets(world: World) -> None:
     tf = world.tf
+    own = world.replicas
+
+    def program(strategy: Any, index: int) -> Any:
+        distributed = strategy.experimental_distribute_datasets_from_function(
+            lambda _: tf.data.Dataset.range(100 * index, 100 * index + 2 * own).batch(1)
+        )
+        return [world.locals(strategy, strategy.run(lambda x: x + 0, args=(x,))) for x in distributed]
+
+    for index, seen in enumerate(world.on_two_workers(program)):
+        expected = [[[100 * index + own * step + replica] for replica in range(own)] for step in range(2)]
+        world.equal(expected, seen, f"the elements of worker {index}")
     for strategy in world.each():
         count = strategy.num_replicas_in_sync
 

@@ -37,8 +37,19 @@ def all_reduce_of_generated_values_prints_the_sum_for_both_replicas(world: World
         world.equal(_block("dtype=int32, numpy=1"), world.text(sum_of_replica_ids(world, strategy)))
 
 
-@check("RUN-30", needs=("function",))
+@check("RUN-30", needs=("function",), uses=("multi_worker",))
 def a_traced_function_may_call_run_and_return_its_result(world: World) -> None:
+    def program(strategy: Any, _: int) -> Any:
+        def add() -> Any:
+            context = world.tf.distribute.get_replica_context()
+            return context.all_reduce("sum", world.tf.identity(context.replica_id_in_sync_group))
+
+        step = world.tf.function(lambda: strategy.run(add))
+        return world.locals(strategy, step())
+
+    total = sum(range(2 * world.replicas))
+    for index, sums in enumerate(world.on_two_workers(program)):
+        world.equal([total] * world.replicas, sums, f"the sums over two workers, on worker {index}")
     for strategy in world.each():
         count = strategy.num_replicas_in_sync
         step = _traced_step(world, strategy)

@@ -267,8 +267,17 @@ def scoped_variables_can_be_read_outside(world: World) -> None:
         world.equal(2.0, variable + 1.0)
 
 
-@check("SCOPE-18")
+@check("SCOPE-18", uses=("multi_worker",))
 def scoped_variables_can_be_written_outside(world: World) -> None:
+    def program(strategy: Any, _: int) -> Any:
+        with strategy.scope():
+            variable = world.tf.Variable(1.0)
+        variable.assign(5.0)
+        variable.assign_add(1.0)
+        return world.locals(strategy, variable), world.locals(strategy, strategy.run(variable.read_value))
+
+    for index, found in enumerate(world.on_two_workers(program)):
+        world.equal([[6.0] * world.replicas] * 2, found, f"the copies on worker {index}, and what its replicas read")
     for strategy in world.each():
         with strategy.scope():
             variable = world.tf.Variable(1.0)

@@ -25,8 +25,15 @@ def a_variable_under_mirrored_is_a_mirrored_variable(world: World) -> None:
         world.true(isinstance(variable, world.tf.Variable), "a variable")
 
 
-@check("VAR-02")
+@check("VAR-02", uses=("multi_worker",))
 def every_replica_has_a_copy_of_the_same_initial_value(world: World) -> None:
+    def program(strategy: Any, index: int) -> Any:
+        with strategy.scope():
+            variable = world.tf.Variable([float(index), 5.0])
+        return world.locals(strategy, variable)
+
+    copies = [copy for own in world.on_two_workers(program) for copy in own]
+    world.equal(copies[:1] * len(copies), copies, "the copies on two workers that ask for different values")
     generator = np.random.default_rng(seed=7)
     for strategy in world.each():
         with strategy.scope():

@@ -94,6 +94,7 @@ class Description:
     installable: Mapping[str, str]
     environment: Mapping[str, str]
     parallel: bool
+    variant_of: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, for JSON."""
@@ -103,6 +104,7 @@ class Description:
             "installable": dict(self.installable),
             "environment": dict(self.environment),
             "parallel": self.parallel,
+            "variant_of": self.variant_of,
         }
 
     @classmethod
@@ -119,7 +121,10 @@ class Description:
                 raise ValueError(f"expected texts by name as {name} in a description")
         if not isinstance(given.get("name"), str) or not isinstance(given.get("parallel"), bool):
             raise ValueError("expected a name, and whether several processes can be used, in a description")
-        return cls(given["name"], frozenset(features), given["installable"], given["environment"], given["parallel"])
+        if not isinstance(given.get("variant_of"), str):
+            raise ValueError("expected the name of an implementation, or an empty text, as variant_of in a description")
+        settings = (given["installable"], given["environment"], given["parallel"], given["variant_of"])
+        return cls(given["name"], frozenset(features), *settings)
 
 
 def _are_texts(values: Iterable[object]) -> bool:
@@ -163,11 +168,14 @@ class Implementation:
     """What the process that runs the checks needs in its environment."""
     isolate: bool = False
     """Whether each case needs its own process: a fork of the one that has opened the implementation."""
+    variant_of: str = ""
+    """The implementation from which it differs only in how it runs several workers; checks that run none say nothing new."""
 
     @property
     def description(self) -> Description:
         """What a runner has to know of it."""
-        return Description(self.name, self.features, self.installable, self.environment, self.parallel)
+        settings = (self.installable, self.environment, self.parallel, self.variant_of)
+        return Description(self.name, self.features, *settings)
 
     @property
     def accelerator(self) -> str:
@@ -191,7 +199,7 @@ class BrokenModule(Exception):
     """A module exists but fails while it is imported; the text says where."""
 
 
-NAMES = ("host", "simulator", "jax", "tensorflow")
+NAMES = ("host", "simulator", "jax", "jax-processes", "tensorflow")
 
 
 GROUP = "refdist.implementations"
@@ -206,7 +214,8 @@ def origins() -> dict[str, str]:
 
 
 def _place_of_ours(name: str) -> str:
-    return f"{__name__}.{name}:{name}"
+    module = name.replace("-", "_")
+    return f"{__name__}.{module}:{module}"
 
 
 def place_of(name: str) -> str:

@@ -73,6 +73,13 @@ def unused() -> Backend:
     return _chosen
 
 
+def stay_with(backend: Backend) -> None:
+    """Let this process keep a backend for one task of a cluster, whose devices are named after it, unless a block has chosen."""
+    global _chosen
+    if HERE.get().backend is None:
+        _chosen = backend
+
+
 def virtual_cpus() -> int | None:
     """How many devices the program has made of the CPU; None where it has not."""
     return _virtual_cpus if HERE.get().backend is None else None

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from refdist._core.backends.choosing import current
+from refdist._core.backends.choosing import current, stay_with
 from refdist._core.base.enums import CommunicationImplementation
 from refdist._core.base.options import NO_HINTS, CommunicationOptions
 from refdist._core.clusters.membership import found
@@ -39,6 +39,8 @@ def multi_worker_plan(resolver: ClusterResolver | None, options: Any = None) -> 
     processes = _processes(backend, chosen, peers, f"{job}:{task}") if len(peers) > 1 else None
     if spec and host_device(backend).job != job:
         backend = required(backend, Clustered, "A task of a cluster").for_task(job, task, 1)
+        if processes is not None:
+            stay_with(backend)  # a worker has its devices under one name, in the scope of the strategy and outside
     devices = chosen_devices(_names(chosen, backend), backend)
     _warn_of_nccl(communication, devices[0].kind)
     return Plan(

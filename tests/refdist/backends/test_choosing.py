@@ -7,6 +7,7 @@ import refdist as tf
 from refdist._core.backends import choosing
 from refdist._core.backends.choosing import current
 from refdist._core.devices.machine import device_counts
+from refdist._core.seam.capabilities import Clustered, required
 
 
 def test_nothing_said_is_a_simulator_with_one_cpu():
@@ -18,6 +19,16 @@ def test_use_chooses_for_the_process_and_using_for_a_block():
     with tf.using("simulator", gpus=3):
         assert 3 == tf.distribute.MirroredStrategy().num_replicas_in_sync
     assert 2 == tf.distribute.MirroredStrategy().num_replicas_in_sync
+
+
+def test_a_worker_of_a_cluster_keeps_devices_that_are_named_after_it_unless_a_block_has_chosen():
+    tf.use("host")
+    own = required(current(), Clustered, "A test").for_task("worker", 1, 1)
+    with tf.using("host", cpus=2):
+        choosing.stay_with(own)
+    assert "/job:localhost/replica:0/task:0/device:CPU:0" == tf.constant(1.0).device
+    choosing.stay_with(own)
+    assert "/job:worker/replica:0/task:1/device:CPU:0" == tf.constant(1.0).device
 
 
 @pytest.mark.parametrize(
