@@ -98,7 +98,14 @@ class StrategyBase:
 
     def experimental_distribute_dataset(self, dataset: Any, options: InputOptions | None = None) -> DistributedDataset:
         """Cut each global batch of a dataset into one piece for each replica."""
-        return DistributedDataset(global_batches(self, dataset, options))
+        stage, own = stage_of(dataset)
+        extended = self._extended
+
+        def agreed(seed: int) -> int:
+            return extended.from_all_workers("the seed of a shuffle", [seed])[0]
+
+        placer, worker = Placer(extended.plan, options), input_worker(extended)
+        return DistributedDataset(GlobalBatches(stage, own, placer, worker, agree=agreed))
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None = None
@@ -269,18 +276,6 @@ def experimental_set_strategy(strategy: StrategyBase | None) -> None:
     creators = () if strategy is None else (strategy.extended.create_variable,)
     frame = None if strategy is None else Frame(strategy, None, creators, set_by_hand=True)
     HERE.set(here._replace(frame=frame))
-
-
-def global_batches(strategy: StrategyBase, dataset: Any, options: InputOptions | None = None) -> GlobalBatches:
-    """The steps that a strategy makes of the batches of a dataset."""
-    stage, own = stage_of(dataset)
-    extended = strategy.extended
-
-    def agreed(seed: int) -> int:
-        return extended.from_all_workers("the seed of a shuffle", [seed])[0]
-
-    placer, worker = Placer(extended.plan, options), input_worker(extended)
-    return GlobalBatches(stage, own, placer, worker, agree=agreed)
 
 
 def input_worker(extended: StrategyExtended) -> InputWorker:

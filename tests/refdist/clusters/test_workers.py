@@ -317,3 +317,24 @@ def test_on_jax_a_function_combines_what_all_workers_have():
 
     assert first == second
     assert ([6.0, [1.0, 2.0]], 9.0) == (first[0], first[3])
+
+
+def test_the_warning_about_data_that_all_workers_read_names_the_users_line():
+    def program(strategy, index):
+        strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2))
+
+    with pytest.warns(UserWarning, match="does not come from files alone") as warned:
+        together(program)
+
+    assert {__file__} == {one.filename for one in warned}
+
+
+def test_workers_that_reduce_tensors_of_different_shapes_do_not_meet():
+    def program(strategy, index):
+        strategy.run(lambda: ctx().all_reduce("SUM", tf.ones([2 + index])))
+
+    with pytest.raises(tf.errors.MeetingError) as raised:
+        together(program)
+
+    assert "worker 0 of 2: waiting in all_reduce(SUM) of float32[2] at" in str(raised.value)
+    assert "worker 1 of 2: waiting in all_reduce(SUM) of float32[3] at" in str(raised.value)
