@@ -2,6 +2,7 @@
 
 import argparse
 import pathlib
+import signal
 import sys
 import time
 
@@ -14,6 +15,7 @@ Cells = dict[tuple[Way, int], list[tuple[int, Verdict]]]
 
 def main() -> int:
     """Run what is asked for, write a table, and return 1 if anything is not as it should be."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell switches off for what runs in its background
     parser = argparse.ArgumentParser(prog="python -m tests.failure_matrix", description=__doc__)
     parser.add_argument("--workers", default="2,4", help="how many workers, such as 2,4")
     parser.add_argument("--way", action="append", choices=[way.name for way in ALL], help="may be repeated; else all")

@@ -9,6 +9,7 @@ _TYPES: dict[str, type[Exception]] = {
     "MeetingError": MeetingError,
     "WorkerLost": WorkerLost,
     "DeadlineExceededError": DeadlineExceededError,
+    "RuntimeError": RuntimeError,
 }
 
 
@@ -70,6 +71,45 @@ def lost(who: str, how: str, table: str) -> Failure:
         f"{who} {how}, while others wait for it:\n{table}\n"
         f"Expected all workers to go on until the end. Find out there what ended it, and start all workers again, from the last "
         f"checkpoint.",
+    )
+
+
+def silent(who: str, seconds: float, table: str) -> Failure:
+    """A worker gives no sign of life."""
+    return Failure(
+        "WorkerLost",
+        f"{who} has given no sign of life for {seconds:.0f} s, while others wait for it:\n{table}\n"
+        f"Expected a sign from every worker all the time. Find out there what ended or stopped it, and start all workers again, "
+        f"from the last checkpoint; if it was busy in one long call of Python that lets no other thread run, raise the limit with "
+        f"refdist.cluster.set_limits(silence_seconds=...).",
+    )
+
+
+def unreachable(who: str, why: object) -> Failure:
+    """The coordination service, and so every other worker, cannot be reached."""
+    return Failure(
+        "WorkerLost",
+        f"{who} does not reach the coordination service any more ({str(why).partition(chr(10))[0]}); expected it to be there until "
+        f"the end, in worker 0 or in the launcher. Find out what ended that, and start all workers again, from the last "
+        f"checkpoint.",
+    )
+
+
+def forked(who: str) -> Failure:
+    """A process that a worker has forked is no worker."""
+    return Failure(
+        "RuntimeError",
+        f"A process that was forked from {who} was to meet the other workers; expected only the worker itself to do so. Let it "
+        f"do there what all workers do together.",
+    )
+
+
+def over(who: str) -> Failure:
+    """A worker has told the others that its program has ended."""
+    return Failure(
+        "RuntimeError",
+        f"{who} was to meet the other workers after the end of its program, such as in atexit; expected it to do so before. Do "
+        f"it in the last line of the program.",
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 
+from refdist._core.base.call_sites import of_user
 from refdist._core.base.errors import WorkerLost
 from refdist._core.processes import jax_service
 from refdist._core.processes.board import ended_workers
@@ -24,6 +25,7 @@ from refdist._core.processes.watch import Watch
 from refdist._core.processes.worker_processes import Processes
 
 _joined: tuple[ClusterMember, Processes] | None = None
+_WORKER = "REFDIST_WORKER_PROCESS"  # inherited by what a worker starts
 
 
 def join(membership: ClusterMember, *, started: bool) -> Processes:
@@ -42,6 +44,7 @@ def join(membership: ClusterMember, *, started: bool) -> Processes:
             f"is computed, because JAX can join only at its start. Make the MultiWorkerMirroredStrategy at the top of the "
             f"program, before the first tensor and before the devices are listed."
         )
+    _require_no_worker_above(membership)
     limit = limits().initialization_timeout
     if not membership.hosted:
         meet(membership, limit)
@@ -50,10 +53,26 @@ def join(membership: ClusterMember, *, started: bool) -> Processes:
     processes = Processes(connection, membership.index, membership.names, watch)
     watch.start()
     _joined = (membership, processes)
+    os.environ[_WORKER] = _signature(membership)
     _tell_of_errors(processes, membership)
     atexit.register(processes.say_goodbye, hosts=membership.index == 0 and not membership.hosted)
     _require_equal_devices(processes)
     return processes
+
+
+def _signature(membership: ClusterMember) -> str:
+    return f"{membership.index} of {membership.count} at {membership.coordinator}, process {os.getpid()}"
+
+
+def _require_no_worker_above(membership: ClusterMember) -> None:
+    """Refuse what a worker has started: JAX would end the whole cluster if the same worker came twice."""
+    above, own = os.environ.get(_WORKER, ""), _signature(membership)
+    if above != own and above.partition(", ")[0] == own.partition(", ")[0]:
+        raise RuntimeError(
+            f"A process that a worker has started (worker {above}) was to join the same cluster as the same worker; expected one "
+            f"process for each worker. Make the strategy below `if __name__ == '__main__':`, or start the process without "
+            f"TF_CONFIG."
+        )
 
 
 def _connected(membership: ClusterMember, limit: float) -> jax_service.Connection:
@@ -69,24 +88,12 @@ def _connected(membership: ClusterMember, limit: float) -> jax_service.Connectio
             found.append(error)
 
     thread = threading.Thread(target=work, name="refdist-join", daemon=True)
-    start = time.monotonic()
     thread.start()
-    while thread.is_alive() and time.monotonic() - start < limit:
-        thread.join(0.1)
-        for index, ended in ended_workers(os.environ.get("REFDIST_BOARD")).items():
-            if ended.code:
-                _leave_at_exit()
-                raise WorkerLost(
-                    f"{membership.name(index)} {ended} before all workers had come together; expected all of them to join. Find "
-                    f"out there what ended it."
-                )
-    if not found:
+    try:
+        _wait_for(thread, membership, limit)
+    except BaseException:  # Ctrl-C, too
         _leave_at_exit()
-        raise WorkerLost(
-            f"{membership.name(membership.index)} has waited {limit:.0f} s for the others, and not all have come to "
-            f"{membership.coordinator}; expected all {membership.count} to make their strategy at about the same time. See what "
-            f"the others do; REFDIST_INITIALIZATION_TIMEOUT sets the limit."
-        )
+        raise
     (outcome,) = found
     if isinstance(outcome, BaseException):
         raise RuntimeError(
@@ -94,6 +101,25 @@ def _connected(membership: ClusterMember, limit: float) -> jax_service.Connectio
             f"a free address there, and the same cluster in every worker. Correct {membership.told_by}."
         ) from outcome
     return outcome
+
+
+def _wait_for(thread: threading.Thread, membership: ClusterMember, limit: float) -> None:
+    """Wait for the thread that connects; raise if one of the others has ended, or if it takes too long."""
+    end = time.monotonic() + limit
+    while thread.is_alive() and time.monotonic() < end:
+        thread.join(0.1)
+        for index, ended in ended_workers(os.environ.get("REFDIST_BOARD")).items():
+            if ended.code or ended.signal:
+                raise WorkerLost(
+                    f"{membership.name(index)} {ended} before all workers had come together; expected all of them to join. Find "
+                    f"out there what ended it."
+                )
+    if thread.is_alive():
+        raise WorkerLost(
+            f"{membership.name(membership.index)} has waited {limit:.0f} s for the others, and not all have come to "
+            f"{membership.coordinator}; expected all {membership.count} to make their strategy at about the same time. See what "
+            f"the others do; REFDIST_INITIALIZATION_TIMEOUT sets the limit."
+        )
 
 
 def _require_equal_devices(processes: Processes) -> None:
@@ -114,17 +140,15 @@ def _tell_of_errors(processes: Processes, membership: ClusterMember) -> None:
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-        with contextlib.suppress(Exception):
-            if processes.watch.failure is None:
-                last = traceback.extract_tb(trace)[-1:]
-                place = "".join(f" at {one.filename}:{one.lineno}, in {one.name}" for one in last)
-                text = str(error).partition("\n")[0][:300]
-                name = membership.name(membership.index)
-                publish_error(membership.index, f"{kind.__name__}: {text}{place}")
+        if processes.watch.failure is None:
+            what = _described(kind, error, trace)
+            with contextlib.suppress(Exception):
+                publish_error(membership.index, what)
+            with contextlib.suppress(Exception):
                 processes.watch.fail(
                     Failure(
                         "WorkerLost",
-                        f"{name} ended with {kind.__name__}: {text}{place}; expected all workers to go on until the end. See "
+                        f"{membership.name(membership.index)} ended with {what}; expected all workers to go on until the end. See "
                         f"what it printed, and start all workers again, from the last checkpoint.",
                     )
                 )
@@ -133,12 +157,22 @@ def _tell_of_errors(processes: Processes, membership: ClusterMember) -> None:
     sys.excepthook = hook
 
 
+def _described(kind: type[BaseException], error: BaseException, trace: Any) -> str:
+    """An error in one line, with the innermost line of the user's code."""
+    frames = traceback.extract_tb(trace)
+    last = ([frame for frame in frames if of_user(frame.filename)] or frames)[-1:]
+    text = str(error).partition("\n")[0][:300]
+    place = "".join(f" at {one.filename}:{one.lineno}, in {one.name}" for one in last)
+    return f"{kind.__name__}{f': {text}' if text else ''}{place}"
+
+
 def _leave_at_exit() -> None:
     """End the process at the end of the program although a thread still waits for other workers inside JAX."""
 
     def leave() -> None:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # such as where it is closed
+                stream.flush()
         os._exit(1)
 
     atexit.register(leave)

@@ -39,8 +39,11 @@ def _received(member: ClusterMember, limit: float) -> str:
                 break
             with contextlib.suppress(TimeoutError):
                 guest = stack.enter_context(server.accept()[0])
+                for index in [index for index, earlier in guests.items() if _has_left(earlier)]:
+                    del guests[index]  # ended while it waited, and may be started again
                 trouble = _admitted(member, guest, guests)
         for guest in guests.values():
+            guest.settimeout(1)
             with contextlib.suppress(OSError):
                 guest.sendall(json.dumps([trouble]).encode() + b"\n")
     return trouble
@@ -80,7 +83,7 @@ def _asked(member: ClusterMember, limit: float) -> str:
                 answer = _line(host, max(0.0, end - time.monotonic()) + 1)  # worker 0 may have started a little later
         except OSError:
             answer = None
-        if answer is not None:
+        if isinstance(answer, list) and len(answer) == 1:
             return str(answer[0])
         if time.monotonic() > end:
             return (
@@ -102,7 +105,9 @@ def missing(member: ClusterMember, absent: Sequence[int], limit: float) -> str:
 
 def _listening(member: ClusterMember) -> socket.socket:
     try:
-        return socket.create_server(split(member.coordinator))
+        host, port = split(member.coordinator)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
     except OSError as error:
         why = (
             "where another process listens; expected that nobody does. If that is another worker 0, give one of them another "
@@ -111,6 +116,17 @@ def _listening(member: ClusterMember) -> socket.socket:
             else f"which is not possible ({error.strerror}); expected an address of this machine. Correct it in {member.told_by}."
         )
         raise RuntimeError(f"{member.name(member.index)} was to listen at {member.coordinator}, {why}") from None
+
+
+def _has_left(guest: socket.socket) -> bool:
+    """Say whether the other side has closed the connection: nobody says anything here but at the beginning."""
+    guest.settimeout(0)
+    try:
+        return not guest.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def _line(connection: socket.socket, seconds: float) -> Any:
@@ -133,9 +149,10 @@ def _line(connection: socket.socket, seconds: float) -> Any:
 def split(address: str) -> tuple[str, int]:
     """The host and the port of an address."""
     host, _, port = address.removeprefix("grpc://").rpartition(":")
-    if not host or not port.isdecimal():
+    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
         raise ValueError(
-            f"The address of a worker is {address!r}; expected a form such as 'host:2222'. Correct it in the cluster."
+            f"The address of a worker is {address!r}; expected a form such as 'host:2222', with a port from 1 to 65535. Correct "
+            f"it in the cluster."
         )
     return host.strip("[]"), int(port)
 

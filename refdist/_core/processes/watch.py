@@ -3,6 +3,7 @@
 Only those who wait judge: a worker that computes for an hour disturbs nobody who does not need it.
 """
 
+import contextlib
 import dataclasses
 import os
 import sys
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from refdist._core.base.call_sites import Site
 from refdist._core.processes.board import Status, Waiting, ended_workers, lines_of, lines_of_thread, table
 from refdist._core.processes.common_ledger import Entry, Ledger, first_difference
-from refdist._core.processes.failure import Failure, diverged, lost, not_met, stuck
+from refdist._core.processes.failure import Failure, diverged, forked, lost, not_met, over, silent, stuck, unreachable
 from refdist._core.processes.sockets import Connections
 from refdist._core.processes.waiting_limits import limits
 
@@ -47,7 +48,7 @@ class Watch:
         self.failure: Failure | None = None
         self.connections = Connections()
         self._ledger = Ledger()  # of what this worker has done with all others
-        self._beats, self._ended = 0, False
+        self._beats, self._ended, self.is_fork = 0, False, False
         self._seen: dict[int, tuple[int, float]] = {}  # the last beat of each worker, and when it was new
         self._last: dict[int, Status] = {}
         self._warned = 0.0
@@ -58,6 +59,7 @@ class Watch:
     def start(self) -> None:
         """Begin to watch."""
         self.look()
+        os.register_at_fork(after_in_child=self._leave_to_parent)
         self._thread.start()
 
     def begin(self, what: str, site: Site | None = None) -> int:
@@ -99,15 +101,26 @@ class Watch:
         self._ended = True
         self._stop.set()
         self._thread.join()
-        self._publish()
-        if self.failure is None:
+        known = self.failure is not None
+        try:
+            self._publish()
             self._read()
-            found = self._compared()
+            found = None if known else self._compared()
             if found is not None:
                 self.fail(found)
+        except Exception as error:
+            found = None if known else unreachable(self._names[self._index], error)
+        if found is not None:
+            with contextlib.suppress(Exception):  # such as where nobody reads it
                 sys.stderr.write(f"{found.name}: {found.text}\n")
                 sys.stderr.flush()
-                os._exit(1)  # nothing that the program does at its end can be right
+            os._exit(1)  # nothing that the program does at its end can be right
+        self.failure = self.failure or over(self._names[self._index])
+
+    def _leave_to_parent(self) -> None:
+        """Do nothing more in a process that was forked: the worker is still the one that has forked it."""
+        self.is_fork, self._ended = True, True
+        self.failure = forked(self._names[self._index])
 
     def others_have_ended(self) -> bool:
         """Say whether all others have ended, or are lost."""
@@ -121,7 +134,10 @@ class Watch:
 
     def _keep_looking(self) -> None:
         while not self._stop.wait(_EVERY):
-            self.look()
+            try:
+                self.look()
+            except Exception as error:  # the thread must live: others take its silence for the worker's
+                self.failure = self.failure or unreachable(self._names[self._index], error)
 
     def look(self) -> None:
         """Publish what this worker does, and see what is wrong where it waits."""
@@ -215,8 +231,7 @@ class Watch:
                 if status.number <= waiting.number:
                     return not_met(len(self._names), self._rows({index: "has ended its program"}))
             elif now - heard > limit.silence_seconds:
-                how = f"has given no sign of life for {now - heard:.0f} s"
-                return lost(self._names[index], how, self._rows({index: f"silent; it was {status}"}))
+                return silent(self._names[index], now - heard, self._rows({index: f"silent; it was {status}"}))
             elif status.state == "waits" and status.number == own.number == waiting.number and status.what != own.what:
                 return not_met(len(self._names), self._rows({}))
         return self._stalled(waiting, now - waiting.since)

@@ -4,6 +4,7 @@ Small things go through the coordination service, with the check that all worker
 collective of JAX, after that check.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -89,14 +90,15 @@ class Processes:
     def run(self, program: Callable[..., Any], what: str, values: Sequence[Any]) -> Any:
         """Run a program that is spread over all workers."""
         watch = self.watch
-        watch.require_no_failure()
-        watch.begin(what)
-        try:
-            return program(*values)
-        except Exception as error:
-            raise watch.explain(error, _FOUND_OUT) from error
-        finally:
-            watch.end()
+        with self._turn:  # one at a time, although threads come: others must see the same order
+            watch.require_no_failure()
+            watch.begin(what)
+            try:
+                return program(*values)
+            except Exception as error:
+                raise watch.explain(error, _FOUND_OUT) from error
+            finally:
+                watch.end()
 
     def first_run(self) -> AbstractContextManager[Any]:
         """Surround the first run of a program, in which JAX connects the processes."""
@@ -179,7 +181,10 @@ class Processes:
 
     def say_goodbye(self, hosts: bool) -> None:
         """End this worker's part: others that wait for it learn that it will not come."""
+        if self.watch.is_fork:
+            return
         self.watch.close()
-        sys.stdout.flush()
+        with contextlib.suppress(Exception):  # such as where it is closed
+            sys.stdout.flush()
         while hosts and not self.watch.others_have_ended():  # they could not go on without the service in this process
             threading.Event().wait(_SLICE)

@@ -97,7 +97,7 @@ def _processes(backend: Backend, resolver: ClusterResolver, tasks: Sequence[str]
         return None
     joining = importlib.import_module("refdist._core.processes.joining")  # loads JAX
     addresses, spec = (), resolver.cluster_spec()
-    hosted, told_by = os.environ.get("REFDIST_COORDINATOR"), "TF_CONFIG"
+    hosted, told_by = os.environ.get("REFDIST_COORDINATOR") or None, "TF_CONFIG"
     if isinstance(resolver, ScheduledClusterResolver):
         coordinator, told_by = resolver.coordinator, resolver.told_by
     else:
@@ -119,7 +119,11 @@ def _names(resolver: ClusterResolver, backend: Backend) -> list[str] | None:
     """
     if isinstance(resolver, (TFConfigClusterResolver, ScheduledClusterResolver)):
         wanted = os.environ.get("REFDIST_DEVICES_PER_WORKER", "")
-        if not wanted.isdecimal() or any(device.kind != "CPU" for device in backend.devices()):
+        if wanted and not (wanted.isdecimal() and int(wanted)):
+            raise ValueError(
+                f"REFDIST_DEVICES_PER_WORKER is {wanted!r}; expected a number of at least 1. Correct it, or leave it out."
+            )
+        if not wanted or any(device.kind != "CPU" for device in backend.devices()):
             return None
         return [f"CPU:{index}" for index in range(int(wanted))]
     counts = resolver.num_accelerators()

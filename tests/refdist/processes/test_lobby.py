@@ -111,7 +111,38 @@ def test_strangers_are_ignored(address):
     thread.join(60)
 
 
-@pytest.mark.parametrize("text", ["", "host", "host:", ":1", "host:x"])
+def test_a_worker_that_was_ended_while_it_waited_may_come_again(address):
+    members = [ClusterMember(address, index, 3) for index in range(3)]
+    raised = []
+
+    def receive():
+        raised.append(all_meet(members[:1], [LONG]))
+
+    thread = threading.Thread(target=receive)
+    thread.start()
+    while True:
+        try:
+            with socket.create_connection(split(address), timeout=1) as ended:
+                ended.sendall(b"[1, 3, []]\n")
+                break
+        except OSError:
+            pass
+    assert [None, None] == all_meet(members[1:], [LONG] * 2)
+    thread.join(60)
+    assert [[None]] == raised
+
+
+def test_workers_meet_at_an_address_of_ipv6():
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6) as free:
+            address = f"[::1]:{free.getsockname()[1]}"
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+
+    assert [None, None] == all_meet([ClusterMember(address, index, 2) for index in range(2)], [LONG] * 2)
+
+
+@pytest.mark.parametrize("text", ["", "host", "host:", ":1", "host:x", "host:0", "host:65536"])
 def test_what_is_no_address_is_refused(text):
     with pytest.raises(ValueError, match=r"expected a form such as 'host:2222'"):
         split(text)

@@ -1,4 +1,5 @@
 import json
+import threading
 
 import pytest
 
@@ -182,6 +183,53 @@ def test_an_error_of_a_collective_is_explained_by_what_is_known(clock):
 
     assert isinstance(found, WorkerLost)
     assert isinstance(found.__cause__, ValueError)
+
+
+def test_a_process_that_is_forked_does_not_speak_for_the_worker(clock):
+    one, other = watches(2)
+    for worker in (one, other):
+        worker.look()
+    before = dict(one._store)
+    one._leave_to_parent()
+    one.look()
+
+    assert one.is_fork
+    assert before == one._store
+    with pytest.raises(
+        RuntimeError, match="A process that was forked from Worker 0 of 2 was to meet the other workers"
+    ):
+        one.require_no_failure()
+    other.require_no_failure()
+
+
+def test_nobody_meets_after_the_end_of_the_program(clock):
+    one, _ = watches(2)
+    one.start()
+    one.close()
+
+    with pytest.raises(RuntimeError, match="Worker 0 of 2 was to meet the other workers after the end of its program"):
+        one.require_no_failure()
+
+
+def test_a_service_that_is_gone_is_a_failure_and_no_silence(monkeypatch):
+    monkeypatch.setattr(watching, "_EVERY", 0.001)
+    one, _ = watches(2)
+    one.start()
+    gone = threading.Event()
+
+    def put(*_, **__):
+        gone.set()
+        raise OSError("UNAVAILABLE")
+
+    one._store.put = put
+    gone.wait(60)
+    one._stop.set()
+    one._thread.join(60)
+
+    with pytest.raises(
+        WorkerLost, match=r"Worker 0 of 2 does not reach the coordination service any more \(UNAVAILABLE"
+    ):
+        one.require_no_failure()
 
 
 def test_others_have_ended_when_all_have_said_so_or_are_silent(clock):

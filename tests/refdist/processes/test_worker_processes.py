@@ -103,7 +103,11 @@ CASES = {
         ["MeetingError", "worker 1: has ended its program", "a compiled program", "in <module>"],
     ),
     "another program": ("other(x)", 5, ["MeetingError", "a compiled program"]),
-    "eager beside staged": ("eager(x)", 5, ["MeetingError", "waiting in all_reduce(SUM) at", "in <lambda>"]),
+    "eager beside staged": (
+        "eager(x)",
+        5,
+        ["MeetingError", "waiting in all_reduce(SUM) of float32[] at", "in <lambda>"],
+    ),
 }
 
 
