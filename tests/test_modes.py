@@ -8,6 +8,7 @@ from tests.modes.differences import BY_DESIGN, MODES, WORKERS, Mode
 from tests.modes.net import BUNDLE, Disagreement, fallen, program_of, smallest
 from tests.modes.numbers import Raises, Undefined
 from tests.modes.oracle import Oracle
+from tests.modes.processes import Cluster, disagreements_of_processes, program_of_processes
 from tests.modes.program import TEMPLATES, Input, Program, Step, Variable, printed
 from tests.modes.running import expected, outcome, wrong
 
@@ -41,6 +42,14 @@ def pieces():
 @pytest.mark.parametrize(("mode", "seeds"), list(pieces()))
 def test_programs_do_in_every_mode_what_numpy_says(mode, seeds):
     found = [one if mode.workers else smallest(one) for one in itertools.islice(fallen(seeds, mode), 3)]
+
+    assert [] == found, "\n\n".join(map(str, found))
+
+
+def test_programs_do_in_processes_what_numpy_says():
+    cluster = Cluster(workers=2, devices=1)
+    programs = [program_of_processes(seed, cluster) for seed in range(36)]
+    found = list(disagreements_of_processes(programs, cluster, ["eager", "around"], lasting=True))
 
     assert [] == found, "\n\n".join(map(str, found))
 

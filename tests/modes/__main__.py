@@ -1,6 +1,7 @@
 """Run many programs by hand: `python -m tests.modes 50000 --seed 1`.
 
 Programs run in blocks, each in a process of its own, so that one that kills its process is found and told too.
+On workers in processes: `python -m tests.modes 300 --processes 2x1`.
 """
 
 import argparse
@@ -15,6 +16,7 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 from tests.children import ROOT
 from tests.modes.differences import MODES, WORKERS, Mode
 from tests.modes.net import fallen, program_of, program_of_workers, smallest
+from tests.modes.processes import Cluster, disagreements_of_processes, program_of_processes
 from tests.modes.program import printed
 
 NAMES = {str(mode): mode for mode in (*MODES, *WORKERS)}
@@ -27,10 +29,17 @@ def main() -> int:
     parser.add_argument("count", type=int, help="how many programs")
     parser.add_argument("--seed", type=int, default=0, help="the first of their seeds are a million times this")
     parser.add_argument("--mode", action="append", choices=NAMES, help="one of the modes; may be repeated; else all")
+    parser.add_argument(
+        "--processes",
+        metavar="WxD",
+        help="run them on W workers in processes, with D devices each, instead of in modes",
+    )
     parser.add_argument("--block", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.block:
         return _block(asked.seed, asked.count, NAMES[asked.mode[0]])
+    if asked.processes:
+        return _in_processes(asked.seed * 1_000_000, asked.count, Cluster(*map(int, asked.processes.split("x"))))
     first, began, total = asked.seed * 1_000_000, time.monotonic(), 0
     for start in range(first, first + asked.count, BLOCK):
         count = min(BLOCK, first + asked.count - start)
@@ -46,6 +55,17 @@ def _block(start: int, count: int, mode: Mode) -> int:
     for one in found:
         print(one if one.mode.workers else smallest(one), flush=True)
     return min(len(found), 100)
+
+
+def _in_processes(start: int, count: int, cluster: Cluster) -> int:
+    os.environ["REFDIST_DEVICES_PER_WORKER"] = str(cluster.devices)  # of the workers that this process plays
+    programs = [program_of_processes(seed, cluster) for seed in range(start, start + count)]
+    found = 0
+    for one in disagreements_of_processes(programs, cluster, ["eager", "around"]):
+        print(one, flush=True)
+        found += 1
+    print(f"{count} programs, {found} fell", flush=True)
+    return min(found, 1)
 
 
 def _guarded(start: int, count: int, name: str) -> int:

@@ -24,6 +24,17 @@ class Outcome(NamedTuple):
     copies: tuple[Any, ...] = ()
 
 
+class Told(Exception):
+    """An error that another process raised: the name of its type, and its text."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(kind, text)
+        self.kind, self.text = kind, text
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}"
+
+
 # What should happen.
 
 
