@@ -69,8 +69,8 @@ def _change_what_is_heard(plant: Plant, kind: str, heard: Heard) -> None:
     """Change what a worker receives in exchanges of one kind."""
 
     def wrapper(original: Callable[..., Any]) -> Any:
-        def exchange(self: Processes, doing: str, payloads: Any) -> list[Any]:
-            everything = original(self, doing, payloads)
+        def exchange(self: Processes, doing: str, payloads: Any, *others: Any, **options: Any) -> list[Any]:
+            everything = original(self, doing, payloads, *others, **options)
             return heard(list(payloads), everything) if doing.startswith(kind) else everything
 
         return exchange
