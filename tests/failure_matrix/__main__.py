@@ -15,7 +15,9 @@ Cells = dict[tuple[Way, int], list[tuple[int, Verdict]]]
 
 def main() -> int:
     """Run what is asked for, write a table, and return 1 if anything is not as it should be."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell switches off for what runs in its background
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # which a shell switches off for what runs in its background
     parser = argparse.ArgumentParser(prog="python -m tests.failure_matrix", description=__doc__)
     parser.add_argument("--workers", default="2,4", help="how many workers, such as 2,4")
     parser.add_argument("--way", action="append", choices=[way.name for way in ALL], help="may be repeated; else all")
