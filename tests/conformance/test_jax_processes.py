@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from conformance.case import missing_features, run_case
 from conformance.checks import Check, checks
+from conformance.faults.processes import faults
 from conformance.implementations import find
-from conformance.process_faults import faults
 from conformance.proofs import Outcome, gathered, planted
 from conformance.results import Status, worst
 from conformance.runner import Job, run

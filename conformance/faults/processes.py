@@ -2,17 +2,14 @@
 
 Virtual workers share one process, where there is nothing to send and nobody to miss; so these change what a process hears
 of the others, and what it takes itself for. Each must fail the check of its behavior, and nothing may hang or die of it.
+They are not among the faults of the package, of which each behavior has one; and they load JAX only when they are planted.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import jax
-
 from conformance.faults import Fault, Plant
-from refdist._core.compilers import replica_compiler
-from refdist._core.processes.worker_processes import Processes
 from refdist._core.strategies import multi_worker_mirrored
 
 Heard = Callable[[list[Any], list[Any]], list[Any]]
@@ -44,6 +41,10 @@ def all_end_with_the_first_worker_that_has_no_more_data(plant: Plant) -> None:
 
 
 def a_compiled_sum_leaves_the_last_worker_out(plant: Plant) -> None:
+    import jax
+
+    from refdist._core.compilers import replica_compiler
+
     def wrapper(original: Callable[..., Any]) -> Any:
         def added_up(tensor: Any) -> Any:
             is_last = jax.lax.axis_index(replica_compiler.AXIS) * jax.process_count() // jax.device_count() > 0
@@ -67,9 +68,10 @@ def every_process_takes_itself_for_the_first(plant: Plant) -> None:
 
 def _change_what_is_heard(plant: Plant, kind: str, heard: Heard) -> None:
     """Change what a worker receives in exchanges of one kind."""
+    from refdist._core.processes.worker_processes import Processes
 
     def wrapper(original: Callable[..., Any]) -> Any:
-        def exchange(self: Processes, doing: str, payloads: Any, *others: Any, **options: Any) -> list[Any]:
+        def exchange(self: Any, doing: str, payloads: Any, *others: Any, **options: Any) -> list[Any]:
             everything = original(self, doing, payloads, *others, **options)
             return heard(list(payloads), everything) if doing.startswith(kind) else everything
 
