@@ -52,13 +52,7 @@ def children(value: Any) -> Iterator[tuple[str, Any]]:
 
 def servable(value: Any) -> Trackable:
     """A module that computes what a model does outside of training, for tensors of the shapes that it has been built for."""
-    inputs = getattr(value, "inputs", None)
-    if not isinstance(inputs, list):
-        raise ValueError(
-            f"saved_model.save() got a {type(value).__name__} that says nothing of its inputs; expected a model that was made of "
-            f"layers and an Input. Make it so, or save it with model.save('model.keras')."
-        )
-    specs = [TensorSpec(tuple(one.shape), one.dtype, one.name) for one in inputs]
+    specs = _input_specs(value)
 
     def call(*tensors: Any) -> Any:
         return value(tensors[0] if len(tensors) == 1 else list(tensors), training=False)
@@ -66,6 +60,22 @@ def servable(value: Any) -> Trackable:
     module = Module()
     vars(module).update({"model": value, "__call__": function(call, input_signature=specs)})
     return module
+
+
+def _input_specs(model: Any) -> list[TensorSpec]:
+    inputs = getattr(model, "inputs", None)
+    if isinstance(inputs, list):
+        return [TensorSpec(tuple(one.shape), one.dtype, one.name) for one in inputs]
+    called_with = list((getattr(model, "_build_shapes_dict", None) or {}).values())  # by the first call
+    if len(called_with) != 1 or isinstance(called_with[0], dict):
+        raise ValueError(
+            f"saved_model.save() got a {type(model).__name__} that says nothing of its inputs; expected a model that was made of "
+            f"layers and an Input, or called with a tensor or a list of them. Do one of these, or save it with "
+            f"model.save('model.keras')."
+        )
+    shapes = called_with[0] if isinstance(called_with[0][0], (list, tuple)) else called_with
+    names = ["inputs", *(f"inputs_{number}" for number in range(1, len(shapes)))]
+    return [TensorSpec(tuple(shape), model.input_dtype, name) for shape, name in zip(shapes, names, strict=True)]
 
 
 def holder(value: Any) -> dict[str, Any]:

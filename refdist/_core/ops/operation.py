@@ -26,8 +26,8 @@ def operation(function: Callable[Arguments, Result]) -> Callable[Arguments, Resu
 
     @functools.wraps(function)
     def operate(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        if "keras" in sys.modules and any(type(leaf).__name__ == "KerasTensor" for leaf in _leaves(args, kwargs)):
-            return _part_of_a_model(function)(*args, **kwargs)
+        if "keras" in sys.modules and _has_keras_tensors((*args, *kwargs.values())):
+            return _part_of_a_model(function, args, kwargs)
         draft = HERE.get().draft
         if draft is None or not _known_integers(_leaves(args, kwargs)):
             return function(*args, **kwargs)
@@ -35,6 +35,10 @@ def operation(function: Callable[Arguments, Result]) -> Callable[Arguments, Resu
             return function(*args, **kwargs)
 
     return operate
+
+
+def _has_keras_tensors(values: Iterable[Any]) -> bool:
+    return any(type(leaf).__name__ == "KerasTensor" for leaf in _leaves(values, {}))
 
 
 def _known_integers(leaves: Iterable[Any]) -> bool:
@@ -58,15 +62,20 @@ def _leaves(args: Iterable[Any], kwargs: dict[str, Any]) -> Iterable[Any]:
             yield value
 
 
-def _part_of_a_model(function: Callable[..., Any]) -> Any:
-    """What Keras calls when the model is called; before, it says which shapes come out."""
+def _part_of_a_model(function: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
+    """Give Keras what to call when the model is called; before, it says which shapes come out."""
     keras: Any = importlib.import_module("keras")
+    given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+    # Axes and shapes stay as they are: Keras would trace what it is given.
+    symbolic = [key for key, value in given.items() if _has_keras_tensors([value])]
 
     class Part(keras.Operation):
-        def call(self, *args: Any, **kwargs: Any) -> Any:
-            return function(*args, **kwargs)
+        def call(self, *tensors: Any) -> Any:
+            now = {**given, **dict(zip(symbolic, tensors, strict=True))}
+            return function(*(now[key] for key in now if key not in kwargs), **{key: now[key] for key in kwargs})
 
-        def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-            return keras.src.backend.compute_output_spec(self.call, *args, **kwargs)
+        def compute_output_spec(self, *tensors: Any) -> Any:
+            return keras.src.backend.compute_output_spec(self.call, *tensors)
 
-    return Part(name=keras.src.utils.naming.auto_name(function.__name__))
+    part = Part(name=keras.src.utils.naming.auto_name(function.__name__))
+    return part(*(given[key] for key in symbolic))

@@ -18,6 +18,21 @@ def test_keras_itself_is_reached_from_refdist():
     assert tf.keras is tf.keras
 
 
+def test_the_modules_of_keras_are_imported_from_refdist():
+    program = """
+from refdist.keras import layers
+from refdist.keras.optimizers.schedules import CosineDecay
+import refdist.keras.backend as K
+import refdist.compat.v2 as tf
+import sys
+
+print(tf is sys.modules["refdist"] is tf.compat.v2, layers is tf.keras.layers, K is tf.keras.backend)
+print(CosineDecay is tf.keras.optimizers.schedules.CosineDecay)
+"""
+
+    assert "True True True\nTrue\n" == output(program)
+
+
 def test_without_keras_the_error_says_how_to_get_it():
     text = output("import sys; sys.modules['keras'] = None\nimport refdist\nrefdist.keras")
 

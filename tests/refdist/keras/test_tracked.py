@@ -207,3 +207,30 @@ def test_a_model_is_saved_as_what_it_computes_outside_of_training(tmp_path):
 
         assert np.allclose(np.asarray(model(rows)), np.asarray(loaded(rows)), atol=1e-6)
         assert ["output_0"] == list(loaded.signatures["serving_default"](rows[:1]))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "names"),
+    [([(3, 2)], ["inputs"]), ([(3, 2), (3, 1)], ["inputs", "inputs_1"])],
+)
+def test_a_model_of_a_class_of_its_own_is_saved_for_what_it_was_called_with(shapes, names, tmp_path):
+    class Joining(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = tf.keras.layers.Dense(2, kernel_initializer="ones")
+
+        def call(self, inputs, training=None):
+            return self.dense(tf.concat(inputs, 1) if isinstance(inputs, list) else inputs)
+
+    given = [np.ones(shape, np.float32) for shape in shapes]
+    model = Joining()
+    expected = model(given if len(given) > 1 else given[0])
+    tf.saved_model.save(model, str(tmp_path))
+    serving = tf.saved_model.load(str(tmp_path)).signatures["serving_default"]
+
+    # TensorFlow 2.21 names and shapes the inputs so.
+    assert dict(zip(names, shapes, strict=True)) == {
+        name: tuple(spec.shape) for name, spec in serving.structured_input_signature[1].items()
+    }
+    answer = serving(**dict(zip(names, given, strict=True)))
+    assert np.allclose(np.asarray(expected), np.asarray(answer["output_0"]))

@@ -38,3 +38,12 @@ def test_an_operation_on_tensors_of_keras_is_a_part_of_the_model():
 
     assert (None, 1, 6) == joined.shape
     assert [[[1, 1, 1, 2, 2, 2]]] == np.asarray(model(np.ones((1, 4, 3), np.float32))).tolist()
+
+
+def test_axes_and_shapes_of_an_operation_on_tensors_of_keras_stay_known():
+    given = tf.keras.Input((4, 3))
+    mean = tf.reduce_mean(given, [1, 2], keepdims=True)
+    model = tf.keras.Model(given, tf.reshape(given * tf.tile(mean, [1, 4, 3]), shape=[-1, 12]))
+
+    assert (None, 12) == model.output_shape
+    assert [[4.0] * 12] == np.asarray(model(np.full((1, 4, 3), 2, np.float32))).tolist()
