@@ -124,7 +124,11 @@ def show_only(kind: str, numbers: Sequence[int]) -> None:
     global _chosen, _choice, _physical
     there = physical_devices()
     if HERE.get().backend is not None or _used:
-        where = "after the first use of a device" if _used else "in a block that has chosen its backend"
+        where = (
+            "after the first use of a device"
+            if HERE.get().backend is None
+            else "in a block that has chosen its backend"
+        )
         raise RuntimeError(
             f"{kind}s were to be hidden {where}; expected this before. Call tf.config.set_visible_devices() at the start of the "
             f"program."

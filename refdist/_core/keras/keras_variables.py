@@ -40,6 +40,8 @@ def tensor(value: Any) -> Any:
 
 def held(variable: Any) -> Variable:
     """The variable that holds a variable of Keras."""
+    if variable._value is None:
+        variable._deferred_initialize()  # a model that is built inside tf.function leaves this to the first use
     if not isinstance(variable._value, Variable):
         _hold(variable, variable._value)  # it was made before the hooks were in place
     return variable._value

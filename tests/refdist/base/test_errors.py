@@ -47,4 +47,4 @@ def test_an_error_says_its_message_in_both_forms(name):
 
 
 def test_nothing_but_the_documented_errors_and_meetings_is_there():
-    assert {*ERRORS, "OpError", "MeetingError"} == {*tf.errors.__all__}
+    assert {*ERRORS, "OpError", "MeetingError", "WorkerLost"} == {*tf.errors.__all__}

@@ -140,9 +140,14 @@ def test_the_table_above_has_every_stage(files):
     seen = {type(stage) for make in STAGES.values() for stage in make(files).stage.walk()}
     # A loader has no pipeline of ours around it; what it delivers is counted as a generator's elements are. What a window holds
     # is an element, and no stage of the pipeline. What is divided among workers, or stands abreast for replicas, is tested there.
-    assert {Stage, sources.Loader, transforms.DividedBatches, replica_batches.Abreast, windows.InMemoryElements} == {
-        kind for kind in stages(Stage) if kind.__module__.startswith("refdist")
-    } - seen
+    assert {
+        Stage,
+        sources.Loader,
+        transforms.DividedBatches,
+        transforms.CutEqually,
+        replica_batches.Abreast,
+        windows.InMemoryElements,
+    } == {kind for kind in stages(Stage) if kind.__module__.startswith("refdist")} - seen
 
 
 @pytest.mark.parametrize("name", STAGES)

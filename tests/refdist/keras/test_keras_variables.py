@@ -92,6 +92,7 @@ def test_a_model_of_several_workers_is_built_in_its_first_step():
     assert 1 == len({*first, *second})
 
 
+<<<<<<< HEAD
 def test_a_layer_of_a_model_in_a_scope_uses_its_weights_in_functions_of_tensors(strategy):
     class Cosine(tf.keras.layers.Layer):
         def build(self, shape):
@@ -105,3 +106,21 @@ def test_a_layer_of_a_model_in_a_scope_uses_its_weights_in_functions_of_tensors(
         model = tf.keras.Model(inputs, Cosine()(inputs))
 
     assert (2, 4) == tuple(model(tf.ones([2, 3])).shape)
+=======
+def test_an_optimizer_is_built_for_a_model_whose_call_is_a_function():
+    class Model(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = tf.keras.layers.Dense(2)
+
+        @tf.function
+        def call(self, inputs):
+            return self.dense(inputs)
+
+    with tf.using("simulator", gpus=2), tf.distribute.MirroredStrategy().scope():
+        model, optimizer = Model(), tf.keras.optimizers.Adam()
+        model(tf.zeros((1, 3)))
+        optimizer.build(model.trainable_variables)
+
+        assert [(3, 2), (2,)] == [tuple(one.shape) for one in model.get_weights()]
+>>>>>>> publics

@@ -34,8 +34,8 @@ def test_a_type_with_all_methods_of_a_capability_has_it_and_one_that_lacks_one_h
         assert capability(backend_with(*(name for name in methods(kind) if name != missing)), kind) is None
 
 
-def test_there_are_six_capabilities_and_none_of_them_is_part_of_another():
-    assert ["Timed", "KeepsLedger", "LogicalDevices", "Clustered", "Commits", "Compiles"] == [
+def test_there_are_seven_capabilities_and_none_of_them_is_part_of_another():
+    assert ["Timed", "KeepsLedger", "LogicalDevices", "Clustered", "Joins", "Commits", "Compiles"] == [
         kind.__name__ for kind in KINDS
     ]
     for kind in KINDS:
