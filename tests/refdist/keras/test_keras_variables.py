@@ -92,7 +92,6 @@ def test_a_model_of_several_workers_is_built_in_its_first_step():
     assert 1 == len({*first, *second})
 
 
-<<<<<<< HEAD
 def test_a_layer_of_a_model_in_a_scope_uses_its_weights_in_functions_of_tensors(strategy):
     class Cosine(tf.keras.layers.Layer):
         def build(self, shape):
@@ -106,7 +105,8 @@ def test_a_layer_of_a_model_in_a_scope_uses_its_weights_in_functions_of_tensors(
         model = tf.keras.Model(inputs, Cosine()(inputs))
 
     assert (2, 4) == tuple(model(tf.ones([2, 3])).shape)
-=======
+
+
 def test_an_optimizer_is_built_for_a_model_whose_call_is_a_function():
     class Model(tf.keras.Model):
         def __init__(self):
@@ -123,4 +123,3 @@ def test_an_optimizer_is_built_for_a_model_whose_call_is_a_function():
         optimizer.build(model.trainable_variables)
 
         assert [(3, 2), (2,)] == [tuple(one.shape) for one in model.get_weights()]
->>>>>>> publics
