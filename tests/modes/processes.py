@@ -79,7 +79,7 @@ def _fallen(bundle: "_Bundle", found: list[list[Outcome]], cluster: Cluster) -> 
     how, mode = bundle.how, Mode("jax", bundle.how, workers=True)
     for place, (one, should) in enumerate(bundle.pairs):
         rows = [outcomes[place] for outcomes in found]
-        if _splits(one, how) and _refused(rows):
+        if _splits(one, how) and any(map(_refused, rows)):
             continue
         what = _wrong_on_one(should, rows, cluster) or _wrong_error(one, mode, rows, cluster)
         if what is not None:
@@ -155,8 +155,8 @@ def _splits(one: Program, how: str) -> bool:
     return how != "eager" and any(given.uneven for given in one.inputs)
 
 
-def _refused(rows: Sequence[Outcome]) -> bool:
-    return all(isinstance(row.error, Told) and row.error.kind in ("MeetingError", "nothing") for row in rows)
+def _refused(did: Outcome) -> bool:
+    return isinstance(did.error, Told) and did.error.kind == "MeetingError"
 
 
 def _wrong_on_one(should: Outcome, rows: Sequence[Outcome], cluster: Cluster) -> str | None:

@@ -85,8 +85,12 @@ class ReplicaCompiler(abc.ABC):
             return self.of_all_replicas(tensor)
         if self.local == 1:
             return [tensor]
-        gathered, first = lax.all_gather(in_program(tensor), AXIS), lax.axis_index(AXIS) // self.local * self.local
+        gathered, first = lax.all_gather(in_program(tensor), AXIS), self._first_in_process()
         return [gathered[first + index] for index in range(self.local)]
+
+    def _first_in_process(self) -> Any:
+        """The number of the first replica that is in the same process as this one."""
+        return 0 if self.local == self.count else lax.axis_index(AXIS) // self.local * self.local
 
     def own_of(self, tensors: Sequence[Any]) -> Any:
         return tensors[0] if self.count == 1 else jnp.stack(tensors)[lax.axis_index(AXIS)]
@@ -202,8 +206,8 @@ class ReplicaCompiler(abc.ABC):
             outputs = run_program(program.jaxpr, inputs, program.needless_sums, self.count)
             equal: list[Any] = []
             for index in program.compared:
-                mine = outputs[index]
-                outputs[index] = lax.all_gather(mine, AXIS)[0]
+                mine, first = outputs[index], self._first_in_process() if index < program.results else 0
+                outputs[index] = lax.all_gather(mine, AXIS)[first]
                 equal.append(jnp.all(bits(mine) == bits(outputs[index])))
             del outputs[len(program.own_outputs) :]
             if equal:

@@ -46,6 +46,7 @@ class WrittenProgram:
     needless_sums: frozenset[int]  # steps that add up what is equal on all replicas
     steps_differ: bool  # whether replicas take different steps
     further: tuple[int, ...] = ()  # the numbers of the first inputs, which the body has asked for on its way
+    results: int = 0  # how many of the first outputs are what the function returns, of which each process has its own
 
 
 class Compiler(Protocol):

@@ -124,6 +124,7 @@ class ProgramWriter:
         if self._draft.created:
             return Written(None, tuple(self._draft.created))
         interface = self._interface(written)
+        written = dataclasses.replace(written, results=interface.first_written)
         if not self.shapes.open:
             return Written(Program(self._compiler, written, interface))
         opened = OpenProgram(self._compiler, written, interface, self.shapes)

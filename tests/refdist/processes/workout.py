@@ -156,6 +156,10 @@ def programs(strategy):
     def from_values(x):
         return strategy.reduce("SUM", strategy.run(lambda y: y * 1.0, args=(x,)), axis=None)
 
+    @tf.function
+    def first_here(x):
+        return strategy.experimental_local_results(strategy.run(lambda y: y * 1.0, args=(x,)))[0]
+
     return [
         listed(strategy, sums),
         listed(strategy, numbers),
@@ -163,4 +167,5 @@ def programs(strategy):
         np.asarray(joined).tolist(),
         float(plain),
         float(from_values(local)),
+        np.asarray(first_here(captured)).tolist(),
     ]
