@@ -38,7 +38,7 @@ def batches_are_cut_along_their_last_axis(plant: Plant) -> None:
     def piece(batch: Any, start: int, stop: int) -> Any:
         return nest.map_structure(lambda leaf: leaf[..., start:stop], batch)
 
-    plant.replace(replica_batches, "_piece", piece)
+    plant.replace(replica_batches, "piece_of", piece)
 
 
 @fault("DATASET-12")
@@ -167,4 +167,4 @@ def the_second_component_is_cut_from_its_end(plant: Plant) -> None:
 
         return piece
 
-    plant.wrap(replica_batches, "_piece", wrapper)
+    plant.wrap(replica_batches, "piece_of", wrapper)

@@ -39,7 +39,7 @@ def a_model_has_the_strategy_that_is_current_when_it_is_asked(plant: Plant) -> N
 @fault("KERAS-03")
 def fit_enters_the_scope_for_the_steps_only(plant: Plant) -> None:
     trainer: Any = hooks("trainer")
-    plant.replace(trainer.Trainer, "fit", trainer._trainer.JAXTrainer.fit)
+    plant.replace(importlib.import_module("keras").Model, "fit", trainer._trainer.JAXTrainer.fit)
 
 
 @fault("KERAS-04")
@@ -51,7 +51,8 @@ def in_the_scope_only_the_first_epoch_is_trained(plant: Plant) -> None:
 
         return fit
 
-    plant.wrap(hooks("trainer").Trainer, "fit", wrapper)
+    hooks("trainer")  # which makes it ours
+    plant.wrap(importlib.import_module("keras").Model, "fit", wrapper)
 
 
 @fault("KERAS-05")

@@ -49,7 +49,7 @@ class Replicas:
     def put(self, given: np.ndarray) -> np.ndarray:
         """What a literal becomes."""
         if given.dtype.kind == "O" and "no text" in self.departures:
-            raise Raises("text")
+            raise Undefined("text")  # some of it is handed on, and what computes with it is refused
         with np.errstate(over="ignore"):
             made = given.astype(self.dtype(given.dtype))
         if made.dtype != given.dtype:

@@ -35,6 +35,8 @@ class ReplicaContext:
 
     __slots__ = ("_alone", "_device", "_extended", "_replica_id", "_strategy", "local_index")
 
+    staged = False  # whether its code is only written down, for a program
+
     def __init__(self, strategy: "StrategyBase", replica_id_in_sync_group: Any) -> None:
         self._strategy = strategy
         self._extended = strategy.extended

@@ -22,6 +22,8 @@ class StagedContext(ReplicaContext):
 
     __slots__ = ("_draft",)
 
+    staged = True
+
     def __init__(self, draft: ReplicaDraft, strategy: "StrategyBase", number: Any) -> None:
         self._draft, self._strategy, self._replica_id = draft, strategy, number
         self._extended = draft.extended(strategy)

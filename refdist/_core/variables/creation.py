@@ -40,7 +40,7 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
     replica = context.get_replica_context()
     if replica is None or strategy.num_replicas_in_sync == 1:
         return _make(strategy, following, kwargs)
-    if len(strategy.extended.plan.devices) == 1:  # of several workers
+    if len(strategy.extended.plan.devices) == 1 and not replica.staged:  # of several workers
 
         def hold(_: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
             return [_make(strategy, following, payloads[0])]
@@ -117,8 +117,9 @@ def _of_the_first_worker(strategy: "StrategyBase", kwargs: dict[str, Any]) -> An
     value = kwargs.get("initial_value")
     own = [value() if callable(value) else value]
     exchange = functools.partial(strategy.extended.from_all_workers, "a new variable", own)
-    # Workers can meet only outside of their replicas.
-    values = exchange() if context.get_replica_context() is None else do_outside(exchange)
+    # Workers can meet only outside of their replicas; while a program is written, there are none.
+    replica = context.get_replica_context()
+    values = exchange() if replica is None or replica.staged else do_outside(exchange)
     shapes = [np.shape(one) for one in values]
     if len(set(shapes)) > 1:
         raise ValueError(

@@ -160,7 +160,21 @@ def programs(strategy):
     def first_here(x):
         return strategy.experimental_local_results(strategy.run(lambda y: y * 1.0, args=(x,)))[0]
 
+    made = []
+
+    @tf.function
+    def with_a_new_variable(x):
+        def count(x):
+            if not made:
+                made.append(tf.Variable(worker + 1.0, aggregation=tf.VariableAggregation.SUM))
+            made[0].assign_add(x)
+            return made[0].read_value()
+
+        return strategy.run(count, args=(x,))
+
+    counted = [listed(strategy, with_a_new_variable(tf.constant(1.0))) for _ in range(2)]
     return [
+        counted,
         listed(strategy, sums),
         listed(strategy, numbers),
         listed(strategy, ones),
