@@ -1,6 +1,7 @@
 """What every test can rely on: a fresh choice of backend, and eight host devices in JAX."""
 
 import os
+import signal
 
 # JAX fixes the number of its host devices when it starts.
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"
@@ -16,6 +17,11 @@ import pytest
 import refdist
 from refdist._core.backends import choosing
 from refdist._core.base.where import HERE, Where
+
+# A shell lets what runs in its background ignore these, and children of tests would ignore them, too.
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 hypothesis.settings.register_profile(
     "refdist",
