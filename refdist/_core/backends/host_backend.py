@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from refdist._core.base.common_values import once
+from refdist._core.base.common_values import CommonValues, once
 from refdist._core.base.enums import ReduceOp
 from refdist._core.devices.device import Device
 from refdist._core.devices.logical_layout import lay_out, pieces
@@ -52,6 +52,8 @@ class HostBackend:
         return make(np.asarray(tensor), device)
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
+        if type(tensors) is not CommonValues:
+            return labelled(self._combined(tensors, op), destinations)
         return labelled(once(tensors, op, lambda: self._combined(tensors, op)), destinations)
 
     def gather(self, tensors: Tensors, axis: int, destinations: Sequence[Device]) -> Tensors:

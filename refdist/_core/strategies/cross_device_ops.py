@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from refdist._core.base.common_values import once
+from refdist._core.base.common_values import CommonValues, once
 from refdist._core.base.enums import CommunicationImplementation, ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.options import NO_HINTS, CommunicationOptions, require_communication
@@ -59,12 +59,18 @@ class CrossDeviceOps:
     ) -> Any:
         """Do the work of `reduce`, with arguments already checked."""
         tensors = per_replica_value.values
-        kinds = once(tensors, "kinds", lambda: set(map(type, tensors)))
+        common = (
+            type(tensors) is CommonValues
+        )  # asked here, because a call that computes as ever takes longer than the look
+        kinds = once(tensors, "kinds", lambda: set(map(type, tensors))) if common else set(map(type, tensors))
         if IndexedSlices in kinds:
             if kinds == {IndexedSlices}:
                 return _joined(reduce_op, tensors, devices_of(destinations))
             tensors = [as_tensor(context.backend(), tensor, None) for tensor in tensors]
-        once(tensors, "alike", lambda: _require_alike(tensors))
+        if common:
+            once(tensors, "alike", lambda: _require_alike(tensors))
+        else:
+            _require_alike(tensors)
         targets, algorithm = devices_of(destinations), self.algorithm_of(options)
         return _spread(context.backend().reduce(tensors, reduce_op, targets, algorithm))
 

@@ -138,7 +138,8 @@ class EagerExtended(StrategyExtended):
 
     def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
-        mine, options = len(payloads), self.communication(options, "all_reduce()")
+        mine = len(payloads)
+        options = self.plan.communication if options is None else self.communication(options, "all_reduce()")
         if self.plan.workers > 1:
             details = outline_of_leaves(payloads[0])
             payloads = exchange(f"all_reduce({op.name})", payloads, self.plan.peers, details, options.timeout_seconds)

@@ -319,7 +319,7 @@ def aggregated(
     if isinstance(first, IndexedSlices) and aggregation is not VariableAggregation.NONE:
         require_combinable(variable, verb)
         return IndexedSlices.joined(payloads, len(payloads) if aggregation is VariableAggregation.MEAN else 1)
-    if once(payloads, "numbers", lambda: any([isinstance(payload, NUMBERS) for payload in payloads])):
+    if any([issubclass(kind, NUMBERS) for kind in set(map(type, payloads))]):
         require_meant([Target(variable)], payloads, verb)
         if _same_number(payloads):
             return first
