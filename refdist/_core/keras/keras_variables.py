@@ -40,10 +40,13 @@ def tensor(value: Any) -> Any:
 
 def held(variable: Any) -> Variable:
     """The variable that holds a variable of Keras."""
-    if variable._value is None:
+    value: Any = variable._value
+    if value is None:
         variable._deferred_initialize()  # a model that is built inside tf.function leaves this to the first use
-    if not isinstance(variable._value, Variable):
-        _hold(variable, variable._value)  # it was made before the hooks were in place
+        value = variable._value
+    if isinstance(value, Variable):
+        return value
+    _hold(variable, value)  # it was made before the hooks were in place
     return variable._value
 
 
