@@ -70,7 +70,6 @@ class Processes:
         self._turn = threading.RLock()
         self._old: list[str] = []  # the names under which others have found what they wanted
         self._gather: Callable[..., Any] | None = None
-        self._programs = 0
 
     def exchange(self, kind: str, payloads: Sequence[Any], timeout_seconds: float | None = None) -> list[Any]:
         """Send the payloads of this worker's replicas to all workers, and return those of all replicas, in order."""

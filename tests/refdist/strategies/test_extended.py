@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import refdist as tf
+from tests.children import run_python
 
 NONE, SUM, MEAN, FIRST = tf.VariableAggregation
 ON_READ = tf.VariableSynchronization.ON_READ
@@ -134,3 +135,40 @@ class TestCallForEachReplica:
     def test_what_is_no_function_is_refused(self, strategy):
         with pytest.raises(TypeError, match="expected"):
             strategy.extended.call_for_each_replica(None)
+
+
+WALK = """
+import sys
+import refdist as tf
+
+tf.use("simulator", gpus=2)
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    variable = tf.Variable(0.0, aggregation=tf.VariableAggregation.MEAN)
+ones, calls = strategy.run(lambda: tf.constant(1.0)), []
+
+def body(x):
+    variable.assign_add(tf.distribute.get_replica_context().all_reduce("SUM", x))
+    return variable.read_value()
+
+def seen(frame, event, _):
+    name = frame.f_globals.get("__name__", "")
+    if event == "call" and name.startswith(("refdist.", "simulator.")):
+        calls.append((name, frame.f_code))
+
+for _ in range(2):  # the first run prepares later ones
+    strategy.run(body, args=(ones,))
+sys.setprofile(seen)
+strategy.run(body, args=(ones,))
+sys.setprofile(None)
+print(len({name for name, _ in calls}), len(set(calls)), len(calls))
+"""
+
+
+def test_one_eager_run_goes_through_few_files_functions_and_calls():
+    """What a reader of the code relies on; in a process without JAX, whose presence is asked for in more places."""
+    files, functions, calls = map(int, run_python(WALK).stdout.split())
+
+    assert files <= 12
+    assert functions <= 90
+    assert 50 < calls <= 300
