@@ -6,8 +6,8 @@ from refdist._core.ops.late_names import late_names as _late_names
 _LATE = {
     "refdist._core.files.example_parsing": """
         FixedLenFeature FixedLenSequenceFeature RaggedFeature VarLenFeature parse_example parse_single_example
-        parse_single_sequence_example
     """,
+    "refdist._core.files.sequence_parsing": "parse_sequence_example parse_single_sequence_example",
     "refdist._core.files.file_system": "matching_files read_file write_file",
     "refdist._core.files.images": """
         decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg

@@ -66,28 +66,10 @@ def parse_example(serialized: Any, features: Mapping[str, Any], example_names: A
     return _parsed(data.ravel().tolist(), _checked(features), len(data) if data.ndim else None)
 
 
-def parse_single_sequence_example(
-    serialized: Any,
-    context_features: Mapping[str, Any] | None = None,
-    sequence_features: Mapping[str, Any] | None = None,
-    example_name: Any = None,
-    name: Any = None,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Make two dicts of tensors from the bytes of one `tf.train.SequenceExample`: its context, and its lists of features."""
-    data = byte_string(serialized, "parse_single_sequence_example()")
-    example = _message("SequenceExample", data, 0)
-    context = {
-        key: _feature([example.context.feature], key, feature, None)
-        for key, feature in sorted((context_features or {}).items())
-    }
-    lists = {key: _listed(example, key, feature) for key, feature in sorted((sequence_features or {}).items())}
-    return context, lists
-
-
 def _parsed(data: Sequence[bytes], features: Mapping[str, Any], count: int | None) -> dict[str, Any]:
     """The features of several examples, or of one without a dimension for it, where the count is None."""
-    examples = [_message("Example", one, index).features.feature for index, one in enumerate(data)]
-    return {key: _feature(examples, key, features[key], count) for key in sorted(features)}
+    examples = [message_of("Example", one, index).features.feature for index, one in enumerate(data)]
+    return {key: assembled(examples, key, features[key], count) for key in sorted(features)}
 
 
 def _checked(features: Any) -> Mapping[str, Any]:
@@ -105,7 +87,8 @@ def _checked(features: Any) -> Mapping[str, Any]:
     return features
 
 
-def _message(kind: str, data: bytes, index: int) -> Any:
+def message_of(kind: str, data: bytes, index: int) -> Any:
+    """Read a message from its bytes."""
     made = importlib.import_module("refdist._core.files.messages").message(kind)()
     try:
         made.ParseFromString(data)
@@ -117,7 +100,8 @@ def _message(kind: str, data: bytes, index: int) -> Any:
     return made
 
 
-def _feature(examples: Sequence[Any], key: str, feature: Any, count: int | None) -> Any:
+def assembled(examples: Sequence[Any], key: str, feature: Any, count: int | None) -> Any:
+    """One feature of several examples, or of one, where the count is None."""
     assemble = _ASSEMBLED.get(type(feature))
     if assemble is None:
         raise ValueError(
@@ -125,10 +109,10 @@ def _feature(examples: Sequence[Any], key: str, feature: Any, count: int | None)
             f"FixedLenSequenceFeature. Use one of these."
         )
     own = getattr(feature, "value_key", None) or key
-    return assemble([_values(one.get(own), own, feature.dtype) for one in examples], key, feature, count)
+    return assemble([values_of(one.get(own), own, feature.dtype) for one in examples], key, feature, count)
 
 
-def _values(feature: Any, key: str, wanted: Any) -> Array | None:
+def values_of(feature: Any, key: str, wanted: Any) -> Array | None:
     """The values of one feature of one example; None if the example lacks it."""
     dtype = numpy_dtype(wanted)
     field = _LISTS.get(dtype.name)
@@ -150,8 +134,9 @@ def _values(feature: Any, key: str, wanted: Any) -> Array | None:
     return array
 
 
-def _fixed(rows: Sequence[Array | None], key: str, feature: FixedLenFeature, count: int | None) -> Any:
-    shape = _shape(key, feature.shape)
+def fixed_rows(rows: Sequence[Array | None], key: str, feature: FixedLenFeature, count: int | None) -> Any:
+    """The values of all examples, which have one shape; those that lack it have the default."""
+    shape = known_shape(key, feature.shape)
     dtype = numpy_dtype(feature.dtype)
     default = None if feature.default_value is None else _default(key, feature.default_value, shape, dtype)
     filled: list[Array] = []
@@ -168,10 +153,11 @@ def _fixed(rows: Sequence[Array | None], key: str, feature: FixedLenFeature, cou
                 f"{shape}. Correct the shape, or use VarLenFeature or FixedLenSequenceFeature."
             )
         filled.append(row.reshape(shape))
-    return _tensor(filled[0] if count is None else np.stack(filled) if filled else np.empty((0, *shape), dtype))
+    return tensor_of(filled[0] if count is None else np.stack(filled) if filled else np.empty((0, *shape), dtype))
 
 
-def _shape(key: str, shape: Any) -> tuple[int, ...]:
+def known_shape(key: str, shape: Any) -> tuple[int, ...]:
+    """The sizes of a feature, all of which are to be known."""
     sizes = tuple(np.atleast_1d(np.asarray(shape, object)).tolist()) if np.ndim(shape) or np.size(shape) else ()
     if None in sizes:
         raise ValueError(
@@ -192,7 +178,7 @@ def _default(key: str, value: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def _sequence(rows: Sequence[Array | None], key: str, feature: FixedLenSequenceFeature, count: int | None) -> Any:
-    shape, dtype = _shape(key, feature.shape), numpy_dtype(feature.dtype)
+    shape, dtype = known_shape(key, feature.shape), numpy_dtype(feature.dtype)
     step = int(np.prod(shape))
     parts = [np.empty(0, dtype) if row is None else row for row in rows]
     for index, part in enumerate(parts):
@@ -203,15 +189,15 @@ def _sequence(rows: Sequence[Array | None], key: str, feature: FixedLenSequenceF
             )
     arrays = [part.reshape(-1, *shape) for part in parts]
     if count is None:
-        return _tensor(arrays[0])
+        return tensor_of(arrays[0])
     padding = feature.default_value if feature.default_value is not None else b"" if dtype.kind == "O" else 0
     whole = np.full((count, max(map(len, arrays), default=0), *shape), to_array(padding, dtype), dtype)
     for index, array in enumerate(arrays):
         whole[index, : len(array)] = array
-    return _tensor(whole)
+    return tensor_of(whole)
 
 
-def _sparse(rows: Sequence[Array | None], key: str, feature: VarLenFeature, count: int | None) -> Any:
+def sparse_rows(rows: Sequence[Array | None], key: str, feature: VarLenFeature, count: int | None) -> Any:
     """The values of all examples, and where they are: (example, position), or the position alone."""
     parts = [np.empty(0, numpy_dtype(feature.dtype)) if row is None else row for row in rows]
     sizes = [len(part) for part in parts]
@@ -230,10 +216,10 @@ def _ragged(rows: Sequence[Array | None], key: str, feature: RaggedFeature, coun
         )
     parts = [np.empty(0, numpy_dtype(feature.dtype)) if row is None else row for row in rows]
     if count is None:
-        return _tensor(parts[0])
+        return tensor_of(parts[0])
     kind: Any = importlib.import_module("refdist._core.ops.ragged_tensor").RaggedTensor
     splits = np.cumsum([0, *map(len, parts)]).astype(numpy_dtype(feature.row_splits_dtype))
-    return kind(_tensor(np.concatenate(parts)), splits)
+    return kind(tensor_of(np.concatenate(parts)), splits)
 
 
 def sparse_tensor(indices: Array, values: Array, shape: tuple[int, ...]) -> Any:
@@ -245,35 +231,17 @@ def sparse_tensor(indices: Array, values: Array, shape: tuple[int, ...]) -> Any:
             f"A VarLenFeature was to become a sparse tensor of shape {shape}; expected a dense feature, because refdist has no "
             f"tf.SparseTensor. Use FixedLenSequenceFeature(shape, dtype, allow_missing=True)."
         ) from error
-    return kind(_tensor(indices), _tensor(values), fresh(np.array(shape, np.int64)))
+    return kind(tensor_of(indices), tensor_of(values), fresh(np.array(shape, np.int64)))
 
 
-def _listed(example: Any, key: str, feature: Any) -> Any:
-    """One list of features of a sequence example."""
-    found = example.feature_lists.feature_list.get(key)
-    if isinstance(feature, VarLenFeature):
-        rows = [] if found is None else [_values(one, key, feature.dtype) for one in found.feature]
-        return _sparse(rows, key, feature, len(rows))
-    if not isinstance(feature, FixedLenSequenceFeature):
-        raise ValueError(
-            f"The sequence feature {key!r} is {feature!r}; expected a FixedLenSequenceFeature or VarLenFeature. Use one of these."
-        )
-    if found is None and not feature.allow_missing:
-        raise InvalidArgumentError(
-            f"The example lacks the list of features {key!r}; expected it. Pass allow_missing=True, or write it."
-        )
-    fixed = FixedLenFeature(feature.shape, feature.dtype)
-    rows = [] if found is None else [_values(one, key, feature.dtype) for one in found.feature]
-    return _fixed(rows, key, fixed, len(rows))
-
-
-def _tensor(array: Array) -> Any:
+def tensor_of(array: Array) -> Any:
+    """Make a tensor of an array, or of byte strings."""
     return string_tensor(array) if array.dtype == object else fresh(array)
 
 
 _ASSEMBLED: dict[type, Callable[..., Any]] = {
-    FixedLenFeature: _fixed,
+    FixedLenFeature: fixed_rows,
     FixedLenSequenceFeature: _sequence,
     RaggedFeature: _ragged,
-    VarLenFeature: _sparse,
+    VarLenFeature: sparse_rows,
 }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import refdist as tf
-from tests.refdist.files.test_messages import EXAMPLE, SEQUENCE
+from tests.refdist.files.test_messages import EXAMPLE
 
 SHORT = bytes.fromhex("0a0c0a0a0a016912051a030a0107")  # one feature "i", with the value 7
 fixed, varying, rows = tf.io.FixedLenFeature, tf.io.VarLenFeature, tf.io.FixedLenSequenceFeature
@@ -81,29 +81,6 @@ def test_what_tensorflow_refuses_is_refused(data, features, error, text):
 def test_examples_have_one_dimension():
     with pytest.raises(tf.errors.InvalidArgumentError, match="one dimension"):
         tf.io.parse_example([[EXAMPLE]], {"i": fixed([3], tf.int64)})
-
-
-def test_a_sequence_example_is_parsed():
-    context, lists = tf.io.parse_single_sequence_example(
-        SEQUENCE, {"i": fixed([3], tf.int64)}, {"a": rows([2], tf.int64), "z": rows([2], tf.int64, allow_missing=True)}
-    )
-
-    assert [1, -2, 3] == context["i"].tolist()
-    assert [[1, 2], [3, 4]] == lists["a"].tolist()
-    assert (0, 2) == lists["z"].shape
-
-
-@pytest.mark.parametrize(
-    ("feature", "error"),
-    [
-        ({"z": rows([2], tf.int64)}, tf.errors.InvalidArgumentError),
-        ({"a": rows([], tf.int64)}, tf.errors.InvalidArgumentError),
-        ({"a": fixed([2], tf.int64)}, ValueError),
-    ],
-)
-def test_lists_of_features_that_do_not_fit_are_told(feature, error):
-    with pytest.raises(error):
-        tf.io.parse_single_sequence_example(SEQUENCE, sequence_features=feature)
 
 
 @pytest.mark.parametrize(
