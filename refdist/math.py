@@ -93,12 +93,16 @@ from refdist._core.ops.tensor_functions import (
 )
 
 _LATE = {
-    "refdist._core.ops.operation_table": "angle conj imag real",
+    "refdist._core.ops.operation_table": """
+        angle bessel_i0 bessel_i0e bessel_i1 bessel_i1e conj erfcinv igamma igammac imag polygamma real reciprocal_no_nan
+        xlog1py zeta
+    """,
     "refdist._core.ops.index_functions": """
         bincount confusion_matrix count_nonzero cumprod cumsum in_top_k segment_max segment_mean
         segment_min segment_prod segment_sum top_k unsorted_segment_max unsorted_segment_mean
         unsorted_segment_min unsorted_segment_prod unsorted_segment_sum
     """,
+    "refdist._core.ops.rearranging": "invert_permutation scalar_mul",
     "refdist._core.ops.linear_algebra": "polyval reduce_euclidean_norm",
     "refdist._core.ops.neural_layers": "l2_normalize zero_fraction",
 }

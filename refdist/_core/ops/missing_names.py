@@ -7,7 +7,6 @@ from refdist._core.ops.words_for_modules import word_for
 
 REMEDIES = {
     "layers": "tf.keras.layers",
-    "signal": "jax.scipy.signal or jax.numpy.fft",
     "AUTOTUNE": "tf.data.AUTOTUNE",
     "Session": "tf.compat.v1.Session",
     "math.ndtr": "jax.scipy.special.ndtr",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import convert
+from refdist._core.base.call_sites import call_site, where
 from refdist._core.base.dtypes import is_wide, numpy_dtype
 from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.base.indexed_slices import IndexedSlices
@@ -18,6 +19,7 @@ from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import DeviceName, resolve_within
 from refdist._core.devices.tensor import Tensor as SimulatedTensor
 from refdist._core.devices.tensor import make
+from refdist._core.input.hungry_replicas import remark_on
 from refdist._core.ops.integer_means import integer_mean
 from refdist._core.ops.operation import operation
 from refdist._core.replicas import context
@@ -351,14 +353,15 @@ def _mean_of_nothing(shape: Sequence[int], axis: Any) -> bool:
         return False
     replica = context.get_replica_context() if context.has_strategy() else None
     number = None if replica is None else replica.replica_id_in_sync_group
-    where = (
-        f" in replica {number} of {replica.num_replicas_in_sync}"
+    who = (
+        f" in replica {number} of {replica.num_replicas_in_sync}{remark_on(replica.local_index)},"
         if replica is not None and isinstance(number, int)
         else ""
     )
     warnings.warn(
-        f"The mean of no numbers was taken{where}, of a tensor of shape {tuple(shape)}; expected at least one. It is nan, or 0 for "
-        f"integers. Skip empty pieces, or divide a sum over all replicas by the number of all examples.",
+        f"The mean of no numbers was taken{who} at {where(call_site()[:1])}, of a tensor of shape {tuple(shape)}; expected at "
+        f"least one. It is nan, or 0 for integers. Skip empty pieces, or divide a sum over all replicas by the number of all "
+        f"examples.",
         RuntimeWarning,
         stacklevel=3,
     )
