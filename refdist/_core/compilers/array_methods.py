@@ -9,6 +9,7 @@ from jax._src.array import ArrayImpl
 from jax.core import Tracer
 
 from refdist._core.base.tensor_shape import get_shape, set_shape
+from refdist._core.compilers.dynamic_slices import slicing
 
 
 @functools.cache
@@ -16,6 +17,8 @@ def install() -> None:
     """Give the methods to the arrays of JAX; what stands for an array in a trace says that it has no numbers yet."""
     for name, method in {"numpy": _numpy, **_SHAPES}.items():
         setattr(ArrayImpl, name, method)  # JAX's own class, which has no such names
+    for kind in (ArrayImpl, Tracer):
+        setattr(kind, "__getitem__", slicing(getattr(kind, "__getitem__")))  # noqa: B009, B010
     setattr(Tracer, "__getattr__", _refusing(getattr(Tracer, "__getattr__")))  # noqa: B009, B010
 
 
