@@ -1,9 +1,9 @@
 """Virtual devices in one process, with exact numerics: choose them with `refdist.use("simulator", gpus=8)`."""
 
 from simulator import presets
-from simulator.controls import busy, ledger, memory_report, now, overlap, report, step_report, steps, trace
+from simulator.controls import busy, memory_report, now, overlap, report, step_report, steps, trace
 from simulator.folding import fold
-from simulator.ledger import Delivery, Ledger
+from simulator.ledger import Delivery, Finding, Ledger, LedgerError, ledger
 from simulator.memory import OutOfMemory
 from simulator.prediction import Prediction, predict_all_reduce
 from simulator.recording import trace_all_reduce
@@ -16,7 +16,9 @@ __all__ = [
     "Cluster",
     "Delivery",
     "DeviceKind",
+    "Finding",
     "Ledger",
+    "LedgerError",
     "Links",
     "OutOfMemory",
     "Prediction",

@@ -6,13 +6,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from refdist._core.backends.choosing import current
 from refdist._core.base.where import HERE
 from refdist._core.replicas.context import backend as backend_here
 from simulator.cluster_backend import ClusterBackend
-from simulator.ledger import Ledger
 from simulator.recording import joined
-from simulator.simulator_backend import SimulatorBackend
 from simulator.steps import Step, report_of
 from simulator.traces import Trace
 
@@ -153,28 +150,3 @@ def trace() -> Generator[Recording]:
         yield recording
     finally:
         clock.recordings = [parts for parts in clock.recordings if parts is not recording.parts]
-
-
-@contextmanager
-def ledger() -> Generator[Ledger]:
-    """Record, in a block, which replica gets which sample in which step of the distributed data of the simulator in use.
-
-    >>> import refdist as tf
-    >>> with tf.using("simulator", gpus=2), ledger() as record:
-    ...     strategy = tf.distribute.MirroredStrategy()
-    ...     for batch in strategy.experimental_distribute_dataset(tf.data.Dataset.range(6).batch(4)):
-    ...         pass
-    >>> [(one.step, one.replica, one.samples) for one in record.deliveries]
-    [(0, 0, range(0, 2)), (0, 1, range(2, 4)), (1, 0, range(4, 6)), (1, 1, range(6, 6))]
-    """
-    backend = current()
-    if not isinstance(backend, SimulatorBackend):
-        raise TypeError(
-            f"ledger() was asked of the backend {backend.name!r}; expected the simulator. Choose it with "
-            f'refdist.use("simulator", ...).'
-        )
-    before, backend.ledger = backend.ledger, Ledger()
-    try:
-        yield backend.ledger
-    finally:
-        backend.ledger = before

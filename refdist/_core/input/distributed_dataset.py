@@ -4,15 +4,18 @@ import collections
 from collections.abc import Callable
 from typing import Any
 
+from refdist._core.base.call_sites import call_site
 from refdist._core.base.where import HERE
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.dataset_options import Options
+from refdist._core.input.hungry_replicas import Rations
 from refdist._core.input.optional import AskedForNext
 from refdist._core.input.position import End, Pass, State
 from refdist._core.input.replica_batches import Step, StepSource
 from refdist._core.input.sources import Loader
 from refdist._core.input.stage import Stage
 from refdist._core.input.worker_positions import everybodys, own_part
+from refdist._core.replicas.context import in_a_run
 from refdist._core.seam.draft import leave_draft_for_data
 
 
@@ -21,6 +24,7 @@ class DistributedDataset:
 
     def __init__(self, source: StepSource) -> None:
         self._source = source
+        source.made_at = call_site()
 
     def __iter__(self) -> "DistributedIterator":
         leave_draft_for_data()
@@ -37,6 +41,7 @@ class DistributedIterator(AskedForNext):
 
     def __init__(self, source: StepSource) -> None:
         self._source = source
+        self._made_in = HERE.get()  # whose ledger records the loop, wherever it is restored
         super().__init__(lambda state: _ReadAhead(source, state), self._delivered)
 
     @property
@@ -45,8 +50,7 @@ class DistributedIterator(AskedForNext):
         return self._source.element_spec
 
     def _require_place(self) -> None:
-        frame = HERE.get().frame
-        if frame is not None and frame.replica is not None:
+        if in_a_run(HERE.get().frame):
             raise ValueError(
                 "next() of a distributed iterator was called in a replica; expected it outside, because one call gives all "
                 "replicas their parts. Write strategy.run(fn, args=(next(iterator),))."
@@ -61,11 +65,12 @@ class DistributedIterator(AskedForNext):
         self._start(own_part(saved, self._source))
 
     def _start(self, state: State | None) -> None:
-        self._record = self._source.recorder()
+        self._record = self._source.recorder(self._made_in, resumed=state is not None)
         super()._start(state)
 
     def _delivered(self, step: Step) -> Any:
-        self._record(step[1])
+        if self._record is not None:
+            self._record(*step)
         return step[0]
 
 
@@ -78,6 +83,8 @@ class _ReadAhead:
         self._steps = source.steps(self._pass)
         self._ready: collections.deque[tuple[Step, Callable[[], State]]] = collections.deque()
         self._last: Any = None
+        self._delivered = 0
+        self._rations = Rations(source.made_at)
         self._end_after_ready: End | None = None
         self.end: End | None = None
 
@@ -86,11 +93,21 @@ class _ReadAhead:
             self._read()
         if self.end is None and not self._continues():
             self.end = self._end_after_ready
+        if self.end is StopIteration:
+            self._rations.judge()
+            raise StopIteration(
+                f"The data of this worker ended after {self._delivered} steps; expected one for each next(). Take as many steps as "
+                f"there are batches, the same number on every worker, or repeat() the dataset."
+            )
         if self.end is not None:
             raise self.end
+        self._delivered += 1
         if not self._ready:
-            return self._source.empty_step(self._last)
+            step = self._source.empty_step(self._last)
+            self._rations.serve(*step)
+            return step
         step, self._mark = self._ready.popleft()
+        self._rations.serve(*step)
         self._last = step[0]
         return step
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from refdist._core.base import nest
+from refdist._core.base.call_sites import Site
 from refdist._core.base.enums import InputReplicationMode
 from refdist._core.base.options import InputContext, InputOptions
-from refdist._core.base.where import entered
+from refdist._core.base.where import Where, entered
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import make
 from refdist._core.input.dataset import Dataset
@@ -19,13 +20,13 @@ from refdist._core.input.dataset_options import Options
 from refdist._core.input.input_worker import InputWorker
 from refdist._core.input.pieces import empty_like, piece_of, require_batch, rows_of, size_of, zeros_of
 from refdist._core.input.position import Pass
+from refdist._core.input.sample_ledger import Feed, Record
 from refdist._core.input.sharding import autosharded, cut_batch, global_batch_size
 from refdist._core.input.stage import Iteration, Stage
 from refdist._core.input.transforms import CutEqually, DividedBatches
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec, batched, require_tensor, unbatched
 from refdist._core.replicas.values import PerReplica
 from refdist._core.seam.backend import host_device
-from refdist._core.seam.capabilities import KeepsLedger, capability
 from refdist._core.seam.peers import mark_uneven
 
 if TYPE_CHECKING:
@@ -68,21 +69,6 @@ class Placer:
         host = host_device(plan.backend)
         self._devices: tuple[Device, ...] = plan.devices if fetch else (host,) * len(plan.devices)
 
-    def recorder(self) -> Callable[[Sequence[range]], None]:
-        """Return a function that records the samples of each step of one loop, if the backend keeps a ledger."""
-        keeping = capability(self.plan.backend, KeepsLedger)
-        ledger = None if keeping is None else keeping.ledger_in_use()
-        if ledger is None:
-            return lambda samples: None
-        loop, numbers = ledger.new_loop(), itertools.count()
-
-        def record(samples: Sequence[range]) -> None:
-            step = next(numbers)
-            for replica, replica_samples in enumerate(samples):
-                ledger.record(loop, step, replica, self.plan.devices[replica], replica_samples)
-
-        return record
-
     def place(self, pieces: Sequence[Any]) -> Any:
         """Return the element of one step: bare for a single replica, otherwise a nest of per-replica values."""
         put = self.plan.backend.put
@@ -110,6 +96,8 @@ class StepSource(abc.ABC):
     stage: Stage
     ahead: int  # how many steps are read before they are wanted
     worker: InputWorker = InputWorker(1, 0, 1)
+    made_at: Site = ()  # where the program distributed the data
+    _data: tuple[bool, Any]  # whether a function made the data, and what tells them apart from others
     shared: bool = True  # whether all workers read the same data, so that a position holds for any number of them
     _placer: Placer
 
@@ -137,9 +125,18 @@ class StepSource(abc.ABC):
             mark_uneven(nest.flatten(element))
         return continues
 
-    def recorder(self) -> Callable[[Sequence[range]], None]:
-        """Return a function that records the samples of each step of one loop."""
-        return self._placer.recorder()
+    def recorder(self, here: Where, resumed: bool) -> Record | None:
+        """Return what records the samples of each step of one loop, if anybody keeps a ledger."""
+        devices = self._placer.plan.devices
+        if here.ledger is None:
+            return None
+        # Workers of parameter servers may each read everything; those of other strategies share the data.
+        index, shared = (self.worker.index, True) if here.worker is None else (here.worker[1], False)
+        from_function, data = self._data
+        given, first = self.stage if from_function else data, index * len(devices)
+        return here.ledger.new_loop(
+            Feed(data, given, devices, index, first, shared, from_function, self.made_at), resumed
+        )
 
     def empty_step(self, last: Any) -> Step:
         """A step without samples, for a worker that has run out of data before others; shaped like the last step, if any."""
@@ -166,7 +163,7 @@ class GlobalBatches(StepSource):
     ) -> None:
         policy = options.experimental_distribute.auto_shard_policy
         self.stage = autosharded(stage, policy, worker.pipelines, worker.index, agree)
-        self._placer, self.worker, self._even = placer, worker, even
+        self._placer, self.worker, self._even, self._data = placer, worker, even, (False, stage)
         self._batch_size, self.ahead = global_batch_size(stage), worker.replicas
         # Where every worker reads all batches and takes its part of each, they all have the same number of steps.
         self._divided = isinstance(self.stage, DividedBatches)
@@ -234,7 +231,7 @@ class PerReplicaBatches(StepSource):
         given = InputContext(worker.pipelines, worker.index, worker.replicas)
         self.stage, self._placer, self.worker = _made(dataset_fn, given, placer), placer, worker
         self.shared = worker.pipelines == 1
-        self.ahead = len(placer.plan.devices)
+        self.ahead, self._data = len(placer.plan.devices), (True, _identity(dataset_fn))
 
     @property
     def element_spec(self) -> Any:
@@ -277,6 +274,7 @@ class OwnPipelines(StepSource):
         count = len(placer.plan.devices)
         contexts = [InputContext(count, index, count) for index in range(count)]
         self.stage, self._placer = Abreast(*[_made(dataset_fn, one, placer) for one in contexts]), placer
+        self._data = True, _identity(dataset_fn)
 
     @property
     def element_spec(self) -> Any:
@@ -331,6 +329,13 @@ def _made(dataset_fn: Callable[[InputContext], Any], given: InputContext, placer
             f"tf.data.Dataset. Return the dataset itself."
         )
     return made.stage
+
+
+def _identity(dataset_fn: Callable[..., Any]) -> Any:
+    """What a function and the same function made once more, in a later epoch, have in common: its code, and what it uses."""
+    code = getattr(dataset_fn, "__code__", None)
+    cells = getattr(dataset_fn, "__closure__", None) or ()
+    return dataset_fn if code is None else (code, *(id(cell.cell_contents) for cell in cells))
 
 
 def _tensor(put: Callable[[Any, Device], Any], leaf: Any, device: Device) -> Any:

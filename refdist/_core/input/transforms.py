@@ -24,14 +24,14 @@ class Repeat(Stage):
 
     def __init__(self, stage: Stage, count: int) -> None:
         super().__init__(stage)
-        self._count = count
+        self.count = count
 
     def rows(self, iteration: Iteration) -> Rows | None:
         rows = self.inputs[0].rows(iteration)
-        return rows and rows.with_blocks(lambda: order.repeated(rows.blocks, self._count))
+        return rows and rows.with_blocks(lambda: order.repeated(rows.blocks, self.count))
 
     def each(self, iteration: Iteration) -> Iterator[Any]:
-        for _ in itertools.count() if self._count < 0 else range(self._count):
+        for _ in itertools.count() if self.count < 0 else range(self.count):
             empty = True
             for element in self.inputs[0].elements(iteration):
                 empty = False
@@ -40,15 +40,15 @@ class Repeat(Stage):
                 return
 
     def is_empty(self) -> bool:
-        return self._count == 0 or super().is_empty()
+        return self.count == 0 or super().is_empty()
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
-        if total == 0 or self._count == 0:
+        if total == 0 or self.count == 0:
             return 0
-        if self._count < 0 or total == INFINITE_CARDINALITY:
+        if self.count < 0 or total == INFINITE_CARDINALITY:
             return INFINITE_CARDINALITY
-        return total * self._count if total > 0 else total
+        return total * self.count if total > 0 else total
 
 
 class Shuffle(Stage):

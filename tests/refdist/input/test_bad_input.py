@@ -67,7 +67,7 @@ def test_a_generator_that_raises_names_element_and_worker_and_ends_the_others_at
     (first, second), error = delivered_on_workers(make)
 
     assert isinstance(error, KeyError)
-    assert ["raised while element 5 of FlatMapDataset was made", "raised in worker 1 of 2"] == error.__notes__
+    assert ["raised while element 5 of FlatMapDataset was made", "raised in worker 1 of 2"] == error.__notes__[:2]
     assert (list(range(4)), list(range(4))) == (first, second)
 
 
@@ -88,7 +88,7 @@ def test_a_file_that_is_missing_or_cut_is_named_with_its_worker_and_the_others_e
     assert ([] if damage == "missing" else [b"one", b"two"]) == first == second
     assert isinstance(error, FileNotFoundError if damage == "missing" else tf.errors.DataLossError)
     assert names[1] in str(error)
-    assert ["raised in worker 1 of 2"] == error.__notes__
+    assert ["raised in worker 1 of 2"] == error.__notes__[:1]
     assert damage == "missing" or f"at byte {2 * (3 + 16)} of" in str(error)
 
 

@@ -11,6 +11,10 @@ from refdist._core.clusters.workers import run_workers
 from refdist._core.input.distributed_dataset import stages_of
 from refdist._core.input.sharding import cut_batch
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Replica.*got no rows:RuntimeWarning"
+)  # batches that do not divide, on purpose
+
 Dataset = tf.data.Dataset
 Policy = tf.data.experimental.AutoShardPolicy
 
@@ -338,3 +342,28 @@ def test_what_was_read_before_a_failure_is_delivered_first():
         for _ in range(2):
             with pytest.raises(Exception, match="gone"):
                 next(iterator)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+@pytest.mark.parametrize("devices", [[], ["CPU:0", "CPU:1"]], ids=["default", "mirrored"])
+def test_a_step_in_a_name_scope_takes_its_elements_and_runs(devices, staged):
+    with tf.using("simulator", cpus=2):
+        strategy = tf.distribute.MirroredStrategy(devices) if devices else tf.distribute.get_strategy()
+        data = tf.data.Dataset.range(8).batch(2)
+        iterator = iter(strategy.experimental_distribute_dataset(data))
+        with strategy.scope():
+            total = tf.Variable(0, dtype=tf.int64, aggregation=tf.VariableAggregation.SUM)
+
+        def loop(iterator, steps):
+            for _ in tf.range(steps):
+                with tf.name_scope("step"):
+                    strategy.run(lambda x: total.assign_add(tf.reduce_sum(x)), args=(next(iterator),))
+
+        (tf.function(loop) if staged else loop)(iterator, tf.constant(3))
+        assert int(total) == sum(range(6))
+
+
+def test_a_run_in_a_replica_of_the_default_strategy_is_refused_as_in_tensorflow():
+    strategy = tf.distribute.get_strategy()
+    with pytest.raises(RuntimeError, match="in replica 0; expected cross-replica context"):
+        strategy.run(lambda: strategy.run(lambda: 1))

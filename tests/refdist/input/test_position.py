@@ -11,6 +11,10 @@ from refdist._core.clusters.workers import run_workers
 from refdist._core.input import replica_batches, sources, transforms, windows
 from refdist._core.input.stage import Stage
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Replica.*got no rows:RuntimeWarning"
+)  # batches that do not divide, on purpose
+
 Dataset = tf.data.Dataset
 
 

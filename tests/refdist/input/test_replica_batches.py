@@ -22,6 +22,10 @@ from refdist._core.input.stage import Stage
 from refdist._core.replicas.specs import PerReplicaSpec
 from refdist._core.strategies.plan import Plan
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Replica.*got no rows:RuntimeWarning"
+)  # batches that do not divide, on purpose
+
 Dataset = tf.data.Dataset
 Policy = tf.data.experimental.AutoShardPolicy
 

@@ -10,6 +10,10 @@ import refdist as tf
 from refdist._core.clusters.workers import run_workers
 from simulator import ledger
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Replica.*got no rows:RuntimeWarning"
+)  # batches that do not divide, on purpose
+
 Dataset = tf.data.Dataset
 Policy = tf.data.experimental.AutoShardPolicy
 
