@@ -1,0 +1,164 @@
+"""Fixtures that run a test on virtual replicas and workers, and check at its end that nothing was left half done.
+
+pytest imports this module in every project of an environment that has refdist. So it imports nothing but pytest itself;
+what needs refdist is in `checked_session.py`, which the first test that uses a fixture imports.
+"""
+
+import os
+import sys
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from refdist_pytest.checked_session import Session
+
+_BACKENDS = ("simulator", "jax", "host")
+_MARKS = ("gpus", "workers", "cluster", "key", "checks")
+_SESSION = pytest.StashKey["Session"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("refdist", "refdist: training on several replicas")
+    group.addoption("--refdist-replicas", default="1,2,4", metavar="N,N", help="how many replicas tests run on")
+    group.addoption("--refdist-backend", default="simulator", metavar="NAME,NAME", help="simulator, jax or host")
+    group.addoption("--refdist-seed", default=0, type=int, metavar="N", help="the seed that every test starts with")
+    group.addoption("--refdist-numerics", action="store_true", help="compute each reduction in float64 beside it")
+    group.addoption("--refdist-watch", action="store_true", help="tell what replicas do to Python objects")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "refdist(gpus=, workers=, cluster=, key=, checks=): how many replicas or workers a test has, on which simulator.Cluster, "
+        "what tells its samples apart, and whether it is checked at its end.",
+    )
+    if "jax" in _backends(config):
+        _ask_for_host_devices(max(_replicas(config)))
+    else:
+        _replicas(config)  # wrong options are told before any test runs
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"refdist: --refdist-seed={config.getoption('--refdist-seed')}"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "_refdist_session" not in metafunc.fixturenames:
+        return
+    mark = _mark(metafunc.definition)
+    counts = [mark["gpus"]] if "gpus" in mark else [None] if "cluster" in mark else _replicas(metafunc.config)
+    backends = ["simulator"] if "cluster" in mark else _backends(metafunc.config)
+    cases = [(backend, count) for backend in backends for count in counts]
+    names = [backend if count is None else f"{backend}-{count}" for backend, count in cases]
+    metafunc.parametrize("_refdist_session", cases, indirect=True, ids=names)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "jax" in _backends(config):
+        _ask_for_host_devices(max([1, *(_mark(item).get("gpus", 1) for item in items)]))
+
+
+@pytest.fixture
+def _refdist_session(request: pytest.FixtureRequest) -> Generator["Session"]:
+    from refdist_pytest.checked_session import Session
+
+    backend, count = request.param
+    config, options = request.config, {}
+    if config.getoption("--refdist-numerics"):
+        options["numerics"] = "check"
+    if config.getoption("--refdist-watch"):
+        options["watch"] = "python"
+    seed: Any = config.getoption("--refdist-seed")
+    session = Session(backend, count, seed, options, _mark(request.node))
+    request.node.stash[_SESSION] = session
+    with session.entered():
+        yield session
+
+
+@pytest.fixture
+def refdist_strategy(_refdist_session: "Session") -> Any:
+    """A strategy with as many replicas as --refdist-replicas or the marker says, on a backend of its own."""
+    return _refdist_session.strategy()
+
+
+@pytest.fixture
+def refdist_cluster(_refdist_session: "Session") -> Any:
+    """Virtual workers: `refdist_cluster.run(program)` calls program(strategy) on each, and lists the results."""
+    return _refdist_session.cluster()
+
+
+@pytest.fixture
+def refdist_ledger(_refdist_session: "Session") -> Any:
+    """The record of who got which sample in this test; refdist(key=...) says what tells samples apart."""
+    return _refdist_session.ledger
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    __tracebackhide__ = True
+    result = yield
+    session = item.stash.get(_SESSION, None)
+    if session is not None:
+        session.check()  # here, and not when the fixture ends, so that the test fails and is not an error
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    session = item.stash.get(_SESSION, None)
+    if session is not None and report.failed:
+        report.sections.append(("refdist", session.described()))
+    return report
+
+
+def _replicas(config: pytest.Config) -> list[int]:
+    text: Any = config.getoption("--refdist-replicas")
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() and int(part) for part in parts):
+        raise pytest.UsageError(
+            f"--refdist-replicas is {text!r}; expected numbers of at least 1 with commas between them. Write "
+            f"--refdist-replicas 1,2,4."
+        )
+    return list(dict.fromkeys(map(int, parts)))
+
+
+def _backends(config: pytest.Config) -> list[str]:
+    text: Any = config.getoption("--refdist-backend")
+    names = [part.strip() for part in text.split(",")]
+    if not set(names) <= set(_BACKENDS):
+        raise pytest.UsageError(
+            f"--refdist-backend is {text!r}; expected some of {', '.join(_BACKENDS)}, with commas between them. Write "
+            f"--refdist-backend simulator,jax."
+        )
+    return list(dict.fromkeys(names))
+
+
+def _mark(node: pytest.Item) -> dict[str, Any]:
+    """What the markers of a test say together; that of the function counts more than that of its class or module."""
+    found: dict[str, Any] = {}
+    for mark in reversed(list(node.iter_markers("refdist"))):
+        if mark.args or not set(mark.kwargs) <= set(_MARKS):
+            raise pytest.UsageError(
+                f"{node.nodeid} is marked with refdist({', '.join([*map(repr, mark.args), *mark.kwargs])}); expected some of "
+                f"{', '.join(f'{name}=' for name in _MARKS)}. Write @pytest.mark.refdist(gpus=4)."
+            )
+        found.update(mark.kwargs)
+    for name in ("gpus", "workers"):
+        if name in found and (type(found[name]) is not int or found[name] < 1):
+            raise pytest.UsageError(
+                f"{node.nodeid} is marked with refdist({name}={found[name]!r}); expected an int of at least 1. Give a number."
+            )
+    return found
+
+
+def _ask_for_host_devices(count: int) -> None:
+    """Let JAX have so many host devices, whichever test starts it: afterwards it takes no more."""
+    asked = os.environ.get("JAX_NUM_CPU_DEVICES", "")
+    os.environ["JAX_NUM_CPU_DEVICES"] = str(max(count, int(asked) if asked.isdecimal() else 1))
+    if "jax" in sys.modules:
+        from refdist_pytest.checked_session import ask_jax
+
+        ask_jax(int(os.environ["JAX_NUM_CPU_DEVICES"]))

@@ -1,0 +1,191 @@
+"""The plugin in the project of a user, in an environment of its own with the wheel in it."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import venv
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+PROJECT = """
+import pytest
+import refdist as tf
+
+
+def train(strategy):
+    with strategy.scope():
+        total = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+
+    @tf.function
+    def step(iterator):
+        strategy.run(lambda x: total.assign_add(tf.reduce_sum(tf.cast(x, tf.float32))), args=(next(iterator),))
+
+    iterator = iter(strategy.experimental_distribute_dataset(tf.data.Dataset.range(16).batch(8)))
+    step(iterator)
+    step(iterator)
+    return float(total.numpy())
+
+
+@pytest.mark.refdist(key=int)
+def test_training(refdist_strategy, refdist_ledger):
+    assert 120.0 == train(refdist_strategy)
+    refdist_ledger.check(each_once=True, global_batch=8)
+
+
+@pytest.mark.refdist(gpus=2, workers=2, key=int)
+def test_workers(refdist_cluster, refdist_ledger):
+    def program(strategy):
+        def data(context):
+            return tf.data.Dataset.range(8).shard(context.num_input_pipelines, context.input_pipeline_id).batch(2)
+
+        for x in strategy.distribute_datasets_from_function(data):
+            strategy.run(lambda x: tf.reduce_sum(x), args=(x,))
+        return strategy.cluster_resolver.task_id
+
+    assert [0, 1] == refdist_cluster.run(program)
+    refdist_ledger.check(each_once=True, expected=range(8))
+
+
+@pytest.mark.refdist(cluster=lambda: tf.simulator.Cluster.star(4, 12.5e9, 500e-9))
+def test_time(refdist_strategy):
+    refdist_strategy.run(lambda: tf.simulator.busy(1e-3))
+    assert 1e-3 == tf.simulator.now()
+
+
+@pytest.mark.refdist(gpus=2, checks=False)
+def test_unchecked(refdist_strategy):
+    assert 2 == refdist_strategy.num_replicas_in_sync
+"""
+FAILING = """
+import pytest
+import refdist as tf
+
+
+@pytest.mark.refdist(gpus=3)
+def test_idle(refdist_strategy):
+    for x in refdist_strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(4)):
+        refdist_strategy.run(lambda x: x, args=(x,))
+
+
+@pytest.mark.refdist(gpus=2)
+def test_drift(refdist_strategy):
+    with refdist_strategy.scope():
+        w = tf.Variable(1.0, name="w")
+    refdist_strategy.run(lambda: w + 1)
+    refdist_strategy.experimental_local_results(w)[1].assign(5.0)
+
+
+@pytest.mark.refdist(gpus=2)
+def test_nothing_ran(refdist_strategy):
+    pass
+
+
+@pytest.mark.refdist(gpus=2, workers=2)
+def test_wrong_fixture(refdist_strategy):
+    pass
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """The interpreter of an environment in which the wheel is installed, and everything else is where it is now."""
+    pytest.importorskip("hatchling")
+    folder = tmp_path_factory.mktemp("installed")
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-deps"]
+    build = ["wheel", *quiet, "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)]
+    subprocess.run([sys.executable, "-m", "pip", *build], check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    venv.create(folder / "venv")
+    own = folder / "venv" / "bin" / "python"
+    install = ["--python", str(own), "install", *quiet, "--no-index", str(wheel)]
+    subprocess.run([sys.executable, "-m", "pip", *install], check=True, capture_output=True)
+    (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    # Folders, not installations: what is installed for editing is not found through them.
+    (packages / "dependencies.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
+    return own
+
+
+def run(python, folder, *options, **files):
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "PYTEST_", "PYTHON"))
+    }
+    command = [python, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", *options]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**environment, "JAX_PLATFORMS": "cpu"},
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_it_imports_nothing_but_pytest_until_a_test_uses_it(python, tmp_path):
+    program = (
+        "import sys, pytest\nbefore = {name.partition('.')[0] for name in sys.modules}\nimport refdist_pytest.plugin\n"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules} - before))"
+    )
+    done = subprocess.run([python, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ["refdist_pytest"] == done.stdout.split()
+
+    code, output = run(
+        python, tmp_path, "-q", test_other="import sys\ndef test_other(): assert 'refdist' not in sys.modules"
+    )
+    assert (0, True) == (code, "1 passed" in output), output
+
+
+def test_a_project_of_a_user_passes_beside_xdist(python, tmp_path):
+    code, output = run(python, tmp_path, "-n", "2", "--refdist-seed", "7", "-v", test_project=PROJECT)
+
+    assert (0, True) == (code, "6 passed" in output), output
+    for name in ("training[simulator-1]", "training[simulator-4]", "workers[simulator-2]", "time[simulator]"):
+        assert f"test_{name}" in output
+    assert "--refdist-seed=7" in output
+
+
+def test_what_is_wrong_at_the_end_of_a_test_fails_it_and_shows_who_got_what(python, tmp_path):
+    code, output = run(python, tmp_path, test_failing=FAILING)
+
+    assert (1, True) == (code, "3 failed, 1 error" in output), output
+    assert "Replica 2 got no sample in any of 2 steps" in output
+    assert "     0  2 samples  2 samples  -" in output
+    assert "--refdist-backend=simulator --refdist-replicas=3 --refdist-seed=0" in output
+    assert "mirrored variable 'w" in output
+    assert "Nothing ran on the replicas" in output
+    assert "Use refdist_cluster.run(program)" in output
+
+
+def test_jax_has_enough_devices_whatever_ran_before(python, tmp_path):
+    options = ["--refdist-backend", "simulator,jax", "--refdist-replicas", "1,4", "-k", "training"]
+    code, output = run(python, tmp_path, *options, test_project=PROJECT)
+
+    assert (0, True) == (code, "4 passed" in output), output
+
+
+@pytest.mark.parametrize(
+    ("option", "remedy"),
+    [
+        (["--refdist-replicas", "2,x"], "Write --refdist-replicas 1,2,4"),
+        (["--refdist-replicas", "0"], "expected numbers of at least 1"),
+        (["--refdist-backend", "tpu"], "expected some of simulator, jax, host"),
+    ],
+)
+def test_wrong_options_say_what_to_write(python, tmp_path, option, remedy):
+    code, output = run(python, tmp_path, *option)
+
+    assert pytest.ExitCode.USAGE_ERROR == code
+    assert remedy in output
+
+
+def test_a_wrong_marker_says_what_to_write(python, tmp_path):
+    text = "import pytest\n@pytest.mark.refdist(gpu=4)\ndef test_one(refdist_strategy): pass"
+    code, output = run(python, tmp_path, test_marked=text)
+
+    assert 0 != code
+    assert "expected some of gpus=, workers=, cluster=" in output
