@@ -148,8 +148,8 @@ def _array(value: Any) -> npt.NDArray[Any]:
     try:
         has_numpy = hasattr(value, "numpy") and not isinstance(value, type)
         return np.asarray(value.numpy() if has_numpy else value)
-    except ValueError:
-        # A ragged list is not an array, but it can still be compared and shown.
+    except (TypeError, ValueError):
+        # A ragged list, or a value that refuses to be one array, can still be compared and shown.
         return np.asarray(None)
 
 

@@ -167,7 +167,7 @@ _install()
 
 # What takes time to load, and not every program needs, by where it is.
 _LATE = {
-    "refdist._core.ops.operation_table": "complex",
+    "refdist._core.ops.operation_table": "complex realdiv:divide truediv:divide",
     "refdist._core.ops.string_functions": "as_string",
     "refdist._core.ops.assertions": """
         Assert assert_equal assert_greater assert_less assert_rank ensure_shape
@@ -196,6 +196,10 @@ _LATE = {
     "refdist._core.ops.sparse_tensor": """
         SparseTensor
     """,
+    "refdist._core.ops.rearranging": """
+        broadcast_dynamic_shape broadcast_static_shape dynamic_partition dynamic_stitch get_static_value
+        histogram_fixed_width_bins identity_n reverse_sequence saturate_cast scalar_mul unique_with_counts unravel_index
+    """,
     "refdist._core.ops.tensor_array": """
         TensorArray
     """,
@@ -203,7 +207,9 @@ _LATE = {
         VariableTree
     """,
 }
-_MODULES = "autograph bitwise debugging dtypes image launch linalg lookup profiler ragged sparse strings summary test"
+_MODULES = (
+    "autograph bitwise debugging dtypes image launch linalg lookup profiler ragged signal sparse strings summary test"
+)
 __getattr__, __dir__ = _late_names("", globals(), _LATE, _MODULES, _loaded_when_asked_for)
 
 __version__ = "0.1.0"

@@ -11,7 +11,6 @@ from refdist._core.seam.capabilities import (
     Clustered,
     Commits,
     Compiles,
-    KeepsLedger,
     LogicalDevices,
     Timed,
     capability,
@@ -21,7 +20,6 @@ from tests.capability_contracts import (
     ClusteredContract,
     CommitsContract,
     CompilesContract,
-    KeepsLedgerContract,
     LogicalDevicesContract,
     TimedContract,
 )
@@ -31,7 +29,6 @@ CONTRACTS = {
     Clustered: ClusteredContract,
     Commits: CommitsContract,
     Compiles: CompilesContract,
-    KeepsLedger: KeepsLedgerContract,
     LogicalDevices: LogicalDevicesContract,
     Timed: TimedContract,
 }

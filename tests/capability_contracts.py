@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as generators
 
 import refdist as tf
-import simulator
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.where import entered
 from refdist._core.compilers.costs import cost_of
@@ -201,16 +200,6 @@ class TimedContract:
         assert self.devices[1] == self.backend.device_of(tensor)
         assert 0 < self.taken(lambda: self.backend.copy(tensor, self.devices[2]))
         assert 0 < self.taken(lambda: tensor * 2)
-
-
-class KeepsLedgerContract:
-    """A record of who got which sample."""
-
-    def test_a_ledger_is_in_use_while_somebody_wants_one(self):
-        assert self.backend.ledger_in_use() is None
-        with entered(backend=self.backend), simulator.ledger() as record:
-            assert record is self.backend.ledger_in_use()
-        assert self.backend.ledger_in_use() is None
 
 
 class CommitsContract:

@@ -36,10 +36,11 @@ ROOMS = (
     "files",
     "coordination",
     "keras",
+    "testing",
     "commands",
 )
 WITH_JAX = {"compilers", "backends", "processes"}
-SEAM = {f"simulator/{name}.py" for name in ("simulator_backend", "cluster_backend", "timed", "controls")}
+SEAM = {f"simulator/{name}.py" for name in ("simulator_backend", "cluster_backend", "timed", "controls", "ledger")}
 
 
 def imported(file):

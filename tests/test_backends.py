@@ -16,7 +16,6 @@ from tests.capability_contracts import (
     ClusteredContract,
     CommitsContract,
     CompilesContract,
-    KeepsLedgerContract,
     LogicalDevicesContract,
     TimedContract,
 )
@@ -31,7 +30,7 @@ class TestHost(LogicalDevicesContract, ClusteredContract, CompilesContract, Back
         return HostBackend(gpus=8, tpus=8)
 
 
-class TestSimulator(LogicalDevicesContract, ClusteredContract, CompilesContract, KeepsLedgerContract, BackendContract):
+class TestSimulator(LogicalDevicesContract, ClusteredContract, CompilesContract, BackendContract):
     backend = open_simulator(gpus=8, tpus=16)
 
     def fresh(self):
@@ -40,12 +39,10 @@ class TestSimulator(LogicalDevicesContract, ClusteredContract, CompilesContract,
     def test_without_a_cluster_nothing_is_added_to_what_a_host_does(self):
         own = {name for name in vars(SimulatorBackend) if not name.startswith("_")}
 
-        assert {"name", "ledger_in_use", "fold_large"} == own
+        assert {"name", "fold_large"} == own
 
 
-class TestCluster(
-    LogicalDevicesContract, ClusteredContract, CompilesContract, KeepsLedgerContract, TimedContract, BackendContract
-):
+class TestCluster(LogicalDevicesContract, ClusteredContract, CompilesContract, TimedContract, BackendContract):
     backend = open_simulator(cluster=CLUSTER)
 
     def fresh(self):

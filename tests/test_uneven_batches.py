@@ -7,6 +7,10 @@ from hypothesis import strategies as generators
 
 import refdist as tf
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Replica.*got no rows:RuntimeWarning"
+)  # batches that do not divide, on purpose
+
 ON_READ = tf.VariableSynchronization.ON_READ
 AGGREGATION = tf.VariableAggregation
 

@@ -46,8 +46,8 @@ def replica_ids_are_wide_numbers(plant: Plant) -> None:
 @fault("CTX-05")
 def only_the_first_replica_gets_the_combined_value(plant: Plant) -> None:
     def wrapper(original: Callable[..., Sequence[Any]]) -> Any:
-        def all_reduce(self: EagerExtended, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Any:
-            return [original(self, op, payloads, options)[0], *payloads[1:]]
+        def all_reduce(self: EagerExtended, op: ReduceOp, payloads: Sequence[Any], *others: Any) -> Any:
+            return [original(self, op, payloads, *others)[0], *payloads[1:]]
 
         return all_reduce
 

@@ -41,7 +41,8 @@ def central_storage_gives_one_batch_to_all_replicas(plant: Plant) -> None:
             plan = self._placer.plan
             if plan.placement is not Placement.CENTRAL:
                 return original(self, elements)
-            return (self._placer.place([element] * len(plan.devices)) for element in elements)
+            count = len(plan.devices)
+            return ((self._placer.place([element] * count), [range(1)] * count) for element in elements)
 
         return dealt
 

@@ -215,7 +215,12 @@ def a_read_outside_adds_up_the_copies(plant: Plant) -> None:
 def a_write_outside_reaches_the_first_copy_only(plant: Plant) -> None:
     def wrapper(original: Callable[..., None]) -> Any:
         def write(variable: DistributedVariable, *args: Any) -> Any:
-            return original(variable, *args) if context.has_strategy() else variable.copies[0].write(*args)
+            if context.has_strategy():
+                return original(variable, *args)
+            verb, operation, value = args
+            first = variable.copies[0]
+            first.store(first.computed(operation, first.operand(verb, value)))
+            return None
 
         return write
 

@@ -146,7 +146,7 @@ class Variables(Replicas):
             if a.dtype.kind in "bO":
                 raise Raises("no number")
             a = Value(
-                tuple(_share(part, self.count) for part in a.parts),
+                tuple(_share(part, self.count, first=number == 0) for number, part in enumerate(a.parts)),
                 a.slack + (epsilon(a.dtype) * magnitude(a.parts) if inexact(a.dtype) else 0),
             )
         if state.own:
@@ -226,7 +226,8 @@ def _scattered(old: np.ndarray, indices: list[int], given: list[np.ndarray]) -> 
     return new
 
 
-def _share(part: np.ndarray, count: int) -> np.ndarray:
+def _share(part: np.ndarray, count: int, *, first: bool) -> np.ndarray:
     if part.dtype.kind in "iu":
-        return (np.sign(part) * (abs(part) // part.dtype.type(count))).astype(part.dtype)
+        share = (np.sign(part) * (abs(part) // part.dtype.type(count))).astype(part.dtype)
+        return (part - share * part.dtype.type(count - 1)).astype(part.dtype) if first else share
     return (part / count).astype(part.dtype)

@@ -9,6 +9,7 @@ from typing import Any
 from refdist._core.base.where import HERE, Process, entered
 from refdist._core.devices.device import Device
 from refdist._core.seam.backend import Backend
+from refdist._core.seam.inspection import LOOKS, inspection_in
 
 _BUILT_IN = {
     "host": "refdist._core.backends.host_backend:HostBackend",
@@ -26,7 +27,9 @@ _shown: dict[str, tuple[int, ...]] = {}  # the numbers of those that it has not,
 def use(name: str, **options: Any) -> None:
     """Choose the backend of this process for the strategies and tensors made from now on.
 
-    `use("simulator", gpus=8)`, `use("host", cpus=2)` and `use("jax", cpus=4)` say how many devices there are.
+    `use("simulator", gpus=8)`, `use("host", cpus=2)` and `use("jax", cpus=4)` say how many devices there are. Every backend
+    takes `numerics="check"`, which judges each reduction against float64, `watch="python"`, which tells what replicas
+    change in Python objects that they share, and `randomness="check"`, which tells where they draw the same numbers.
     """
     global _chosen, _choice, _used, _virtual_cpus, _physical
     _chosen = _open(name, options)
@@ -148,6 +151,14 @@ def show_only(kind: str, numbers: Sequence[int]) -> None:
 
 
 def _open(name: str, options: dict[str, Any]) -> Backend:
+    inspection, options = inspection_in(options)
+    backend = _made(name, options)
+    if inspection is not None:
+        setattr(backend, "inspection", inspection)  # noqa: B010 - no verb of the seam: see seam/inspection.py
+    return backend
+
+
+def _made(name: str, options: dict[str, Any]) -> Backend:
     target = _BUILT_IN.get(name)
     if target is not None:
         module, _, attribute = target.partition(":")
@@ -169,6 +180,9 @@ def _from_text(text: str) -> tuple[str, dict[str, Any]]:
     options: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):
         key, separator, value = part.partition("=")
+        if key in LOOKS:
+            options[key] = value
+            continue
         sizes = value.split("x")
         if not separator or not all(size.isdecimal() for size in sizes):
             raise ValueError(

@@ -236,5 +236,6 @@ def _require_cpus(cpus: int) -> None:
     if backends_are_initialized() and (there := len(jax.local_devices(backend="cpu"))) < cpus:
         raise RuntimeError(
             f"{cpus} host devices were asked of JAX, which has already started with {there}; expected the largest number to be "
-            f'asked for first. Call refdist.use("jax", cpus={cpus}) before JAX computes anything.'
+            f'asked for first. Call refdist.use("jax", cpus={cpus}) before JAX computes anything, as functions on a simulator do, '
+            f"or set JAX_NUM_CPU_DEVICES={cpus} in the environment; in pytest, --refdist-backend jax does so."
         )

@@ -82,7 +82,7 @@ def _limit(name: str) -> Callable[[np.dtype[Any]], Any]:
     def limit(dtype: np.dtype[Any]) -> Any:
         if dtype.kind in "iu":
             return getattr(np.iinfo(dtype), name)
-        if not _is_floating(dtype):
+        if not is_float(dtype):
             raise TypeError(f"The {name} of {dtype.name} was asked for; expected a dtype of numbers. Use another.")
         return getattr(ml_dtypes.finfo(dtype), name)
 
@@ -100,7 +100,8 @@ def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
     return 0, np.iinfo(dtype).max
 
 
-def _is_floating(dtype: np.dtype[Any]) -> Any:
+def is_float(dtype: np.dtype[Any]) -> Any:
+    """Say whether a dtype is one of floating-point numbers."""
     return dtype.kind == "f" or dtype == bfloat16
 
 
@@ -109,7 +110,7 @@ _ATTRIBUTES: dict[str, Callable[[np.dtype[Any]], Any]] = {
     "base_dtype": lambda dtype: dtype,
     "is_bool": lambda dtype: dtype.kind == "b",
     "is_complex": lambda dtype: dtype.kind == "c",
-    "is_floating": _is_floating,
+    "is_floating": is_float,
     "is_integer": lambda dtype: dtype.kind in "iu",
     "is_unsigned": lambda dtype: dtype.kind == "u",
     "limits": _limits,

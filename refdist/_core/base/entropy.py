@@ -1,8 +1,9 @@
 """The sources of random numbers of a process, which one seed makes repeatable."""
 
 import collections
+import contextlib
 import random
-from collections.abc import Hashable, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,22 @@ _sources = [_Sources(None)]
 def set_seed(seed: int | None) -> None:
     """Make all further numbers the same in every process that sets the same seed."""
     _sources[:] = [_Sources(None if seed is None else int(seed))]
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Generator[None]:
+    """Set a seed for a block of code, and go on afterwards as if nothing had been drawn in it."""
+    before = _sources[0]
+    set_seed(seed)
+    try:
+        yield
+    finally:
+        _sources[:] = [before]
+
+
+def drawn() -> Hashable:
+    """What is equal after two pieces of code that have drawn equally often since the same seed was set."""
+    return _sources[0].for_operations.getstate(), sum(_sources[0].drawn.values())
 
 
 def generator() -> "np.random.Generator":

@@ -7,6 +7,22 @@ class MeetingError(RuntimeError):
     """Replicas that should meet are at different calls, or one of them has ended."""
 
 
+class NumericsError(ArithmeticError):
+    """A reduction has overflowed, or has got numbers that are not finite; told where `use(..., numerics="check")` asks for it."""
+
+
+class NumericsWarning(UserWarning):
+    """Rounding has lost a large part of what a reduction adds up."""
+
+
+class HostEffectWarning(UserWarning):
+    """Several replicas have changed one Python object, or several workers one file; told where `use(..., watch="python")` asks."""
+
+
+class RandomnessWarning(UserWarning):
+    """One line has drawn the same numbers on several replicas; told where `use(..., randomness="check")` asks for it."""
+
+
 class OpError(Exception):
     """What all documented errors have in common.
 

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from refdist._core.base.call_sites import Site
     from refdist._core.base.entropy import ElementDraws
+    from refdist._core.base.journal import Journal
+    from refdist._core.clusters.workers import Claims
     from refdist._core.devices.device import Device
     from refdist._core.files.event_file import Recording
+    from refdist._core.input.sample_ledger import Ledger
     from refdist._core.replicas.context import ReplicaContext
     from refdist._core.replicas.graph import Graph
     from refdist._core.seam.backend import Backend
@@ -40,14 +43,16 @@ class Where(NamedTuple):
     function: "StagedRuns | None" = None  # the `function` whose body runs in Python, while its runs are staged
     colocated: "Device | None" = None  # where variables go that are to live beside another one
     backend: "Backend | None" = None  # the one chosen for a block of code
-    with_workers: bool = False  # whether the workers of this program run together, so that they can meet
+    with_workers: "tuple[int, int, Claims] | None" = None  # which of how many workers that run together this one is
     worker: "tuple[StrategyBase, int] | None" = None  # the parameter-server worker that a scheduled function is on
     creations: dict[Any, Any] | None = None  # variables made in this run of replicas, one dict for all of them
     tapes: "Tapes | None" = None  # what records the operations, to take gradients of them
     name_scope: str = ""  # what names of values recorded here begin with
     recording: "Recording | None" = None  # how tf.summary records values
     drawing: "ElementDraws | None" = None  # where a function that a dataset calls finds random numbers
+    ledger: "Ledger | None" = None  # who records which replica gets which sample
     called_from: "Site" = ()  # where the user called what a library such as Keras carries out, for messages
+    journal: "Journal | None" = None  # who is told of what replicas do together and of every write
 
 
 class Process:

@@ -5,8 +5,8 @@ import contextvars
 import json
 import os
 import zlib
-from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from refdist._core.backends.choosing import current
 from refdist._core.base import nest
@@ -14,10 +14,16 @@ from refdist._core.base.call_sites import call_site
 from refdist._core.base.common_values import CommonValues
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE, entered
+from refdist._core.clusters.file_watch import watched_files
 from refdist._core.devices.device import Device
-from refdist._core.replicas.lockstep import Meeting, pause, play
+from refdist._core.replicas.lockstep import pause, play
+from refdist._core.replicas.meeting import Meeting
 from refdist._core.seam.capabilities import Clustered, required
+from refdist._core.seam.inspection import inspection_of
 from refdist._core.seam.peers import Peers
+
+Claims: TypeAlias = "dict[int, tuple[Mapping[str, Any], str]]"
+"""By the number of a worker, the cluster that it was told, and which task of it it is."""
 
 
 def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
@@ -34,12 +40,13 @@ def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
         )
     cluster = {"worker": [f"localhost:{20_000 + index}" for index in range(count)]}
     configs = [json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}}) for index in range(count)]
+    claims: Claims = {}
     backends = [
         required(current(), Clustered, "run_workers()").for_task("worker", index, count) for index in range(count)
     ]
 
     def body(index: int) -> Any:
-        with entered(backend=backends[index], with_workers=True):
+        with entered(backend=backends[index], with_workers=(index, count, claims)):
             return program(index)
 
     @contextlib.contextmanager
@@ -49,12 +56,46 @@ def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
         with _environment(configs[index]), backends[index].on(device):
             yield
 
-    return play(count, body, name=lambda index: f"worker {index} of {count}", noun="worker", scope=resumed)
+    inspection = inspection_of(current())
+    with watched_files() if inspection is not None and inspection.python else contextlib.nullcontext():
+        return play(count, body, name=lambda index: f"worker {index} of {count}", noun="worker", scope=resumed)
 
 
 def workers_run_together() -> bool:
     """Say whether the workers of this program run together, so that they can meet."""
-    return HERE.get().with_workers
+    return HERE.get().with_workers is not None
+
+
+def require_agreement(cluster: Mapping[str, Any], task: str, tasks: Sequence[str]) -> None:
+    """Raise if workers that run together have been told different clusters, the same task, or of workers that do not run.
+
+    Args:
+        cluster: what this one was told.
+        task: which it is.
+        tasks: all that train.
+    """
+    together = HERE.get().with_workers
+    if together is None:
+        return
+    index, count, claims = together
+    claims[index] = cluster, task
+    if len(tasks) != count:
+        raise ValueError(
+            f"The cluster of worker {index} lists {len(tasks)} tasks ({', '.join(tasks)}), and {count} workers run together; "
+            f"expected as many, because they would wait for each other. Correct the cluster, or call "
+            f"run_workers(program, {len(tasks)})."
+        )
+    for other, (theirs, their_task) in claims.items():
+        if theirs != cluster:
+            raise ValueError(
+                f"Worker {index} was told the cluster {dict(cluster)}, and worker {other} {dict(theirs)}; expected one cluster for "
+                f"all, because each would wait for workers that do not come. Give all of them the same TF_CONFIG but for its task."
+            )
+        if their_task == task and other != index:
+            raise ValueError(
+                f"Workers {other} and {index} both say that they are {task} of the cluster {dict(cluster)}; expected each to be "
+                f"another one. Correct the task of one of them, in its TF_CONFIG or its resolver."
+            )
 
 
 def exchange(

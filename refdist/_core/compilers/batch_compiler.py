@@ -49,8 +49,8 @@ class BatchCompiler(ReplicaCompiler):
             columns = list(zip(*unrolled(program.jaxpr, inputs, self.count), strict=True))
             outputs = [jnp.stack(c) if own else c[0] for c, own in zip(columns, program.own_outputs, strict=False)]
             if program.compared:
-                same = [[jnp.all(bits(columns[i][0]) == bits(x)) for x in columns[i][1:]] for i in program.compared]
-                outputs.append(jnp.stack([jnp.all(jnp.stack(flags)) for flags in same]).astype(jnp.int32))
+                first = [[jnp.any(bits(columns[i][0]) != bits(x)) for x in columns[i]] for i in program.compared]
+                outputs.append(jnp.stack([jnp.argmax(jnp.stack(flags)) for flags in first]).astype(jnp.int32))
             return outputs
 
         return run

@@ -104,7 +104,8 @@ class _Walk:
         if name in MEETINGS:
             kind = "all_gather" if name.startswith("all_gather") else "all_reduce"
             for atom, made in zip(eqn.invars, eqn.outvars, strict=True):
-                self._exchange(kind, _bytes([atom]), self.needs([atom]))
+                # A ring sends a tensor twice to add it up, and each replica sends it once to move it.
+                self._exchange(kind, _bytes([atom]) / (2 if name == "ppermute" else 1), self.needs([atom]))
                 self._made[made] = len(self.steps) - 1
             return
         inner = [cost_of(plain(one)) for one in jaxprs_in_params(eqn.params)]

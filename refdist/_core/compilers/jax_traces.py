@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 from jax._src.config import check_static_indices  # pyright: ignore
-from jax._src.core import extend_axis_env_nd, set_current_trace, trace_ctx  # pyright: ignore
+from jax._src.core import eval_trace, extend_axis_env_nd, set_current_trace, trace_ctx  # pyright: ignore
 from jax._src.interpreters.partial_eval import DynamicJaxprTrace  # pyright: ignore
 from jax._src.tree_util import _registry  # pyright: ignore
 from jax.extend.core import get_opaque_trace_state  # pyright: ignore
@@ -45,7 +45,8 @@ def unseen_trace() -> Generator[None]:
 
 def tracing() -> bool:
     """Say whether the code runs inside jit, grad, vmap, scan or the like."""
-    return trace_state() not in _OUTSIDE
+    # Nearly always JAX is in no trace at all; every write of every replica asks, and making a token takes seven times as long.
+    return trace_ctx.trace is not eval_trace and trace_state() not in _OUTSIDE
 
 
 def treat_as_outside(trace: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from jax.extend.core import Literal, jaxprs_in_params
 
 CALLS = frozenset({"jit", "pjit", "closed_call"})
-MEETINGS = frozenset({"psum", "psum_invariant", "pmax", "pmin", "all_gather", "all_gather_invariant"})
+MEETINGS = frozenset({"psum", "psum_invariant", "pmax", "pmin", "all_gather", "all_gather_invariant", "ppermute"})
 
 
 def meets(eqn: Any) -> bool:

@@ -74,6 +74,11 @@ class ReplicaCompiler(abc.ABC):
             return jnp.concatenate([tensor] * self.count, axis=axis)  # XLA cannot gather along an axis without elements
         return lax.all_gather(in_program(tensor), AXIS, axis=axis, tiled=True)
 
+    def permute(self, tensor: jax.Array, sources: Sequence[int]) -> jax.Array:
+        if self.count == 1:
+            return tensor
+        return lax.ppermute(in_program(tensor), AXIS, [(source, target) for target, source in enumerate(sources)])
+
     def of_all_replicas(self, tensor: jax.Array) -> list[jax.Array]:
         if self.count == 1:
             return [tensor]
@@ -211,7 +216,8 @@ class ReplicaCompiler(abc.ABC):
                 equal.append(jnp.all(bits(mine) == bits(outputs[index])))
             del outputs[len(program.own_outputs) :]
             if equal:
-                outputs.append(lax.pmin(jnp.stack(equal).astype(jnp.int32), AXIS))
+                differing = jnp.where(jnp.stack(equal), self.count, lax.axis_index(AXIS)).astype(jnp.int32)
+                outputs.append(lax.pmin(differing, AXIS) % self.count)
             return outputs
 
         return run

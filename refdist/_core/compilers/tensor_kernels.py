@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.scipy import special
+from jax.scipy import linalg, special
 
 Pads = str | Sequence[tuple[int, int]]
 
@@ -22,10 +22,28 @@ def exactly() -> AbstractContextManager[Any]:
 as_array = jnp.asarray
 erf, erfc, erfinv, lgamma, digamma = special.erf, special.erfc, special.erfinv, special.gammaln, special.digamma
 
+i0, i0e, i1, i1e, zeta = special.i0, special.i0e, special.i1, special.i1e, special.zeta
+gammainc, gammaincc = special.gammainc, special.gammaincc
+
 
 def ndtri(x: Any) -> Any:
     """The inverse of the distribution function of the normal distribution."""
     return special.ndtri(x)
+
+
+def polygamma(order: Any, x: Any) -> Any:
+    """A derivative of the logarithm of the gamma function; the order is a whole number."""
+    return special.polygamma(order.astype(np.int32), x)
+
+
+def triangular_solved(matrix: Any, right: Any, *, lower: bool, adjoint: bool) -> Any:
+    """Find what triangular matrices have to be multiplied by to give the right-hand side."""
+    return linalg.solve_triangular(matrix, right, lower=lower, trans=2 if adjoint else 0)
+
+
+def exponential(matrix: Any) -> Any:
+    """The exponential of matrices."""
+    return linalg.expm(matrix)
 
 
 def convolved(

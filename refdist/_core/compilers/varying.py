@@ -31,7 +31,7 @@ class _Flow:
         for step, eqn in enumerate(jaxpr.eqns):
             given = [self._differs(atom) for atom in eqn.invars]
             name = eqn.primitive.name
-            if name in MEETINGS:
+            if name in MEETINGS and name != "ppermute":
                 if name == "psum" and not any(given):
                     self.needless.add(step)
                 continue

@@ -4,9 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from refdist._core.base import nest
+from refdist._core.base.call_sites import call_site
 from refdist._core.base.errors import OutOfRangeError
-from refdist._core.input.dataset import Dataset
+from refdist._core.base.where import HERE
+from refdist._core.input.dataset import Dataset, DatasetIterator, to_tensor
 from refdist._core.input.distributed_dataset import DistributedDataset
+from refdist._core.input.pieces import rows_of
+from refdist._core.input.position import State
+from refdist._core.input.sample_ledger import Feed, Ledger
 from refdist._core.replicas import context
 from refdist._core.seam.backend import host_device
 from refdist._core.staging.function import Function
@@ -77,8 +82,9 @@ class PerWorkerValues:
 class PerWorkerDataset:
     """A dataset for each worker; iter() makes one iterator for each, to pass to scheduled functions."""
 
-    def __init__(self, strategy: ParameterServerStrategy, datasets: Sequence[Any]) -> None:
+    def __init__(self, strategy: ParameterServerStrategy, datasets: Sequence[Any], made_of: Any) -> None:
         self._strategy, self._datasets = strategy, tuple(datasets)
+        self._made_of, self._made_at = made_of, call_site()
 
     @property
     def element_spec(self) -> Any:
@@ -86,7 +92,37 @@ class PerWorkerDataset:
         return self._datasets[0].element_spec
 
     def __iter__(self) -> Any:
-        return PerWorkerValues(_on_each_worker(self._strategy, lambda worker: iter(self._datasets[worker])))
+        return PerWorkerValues(_on_each_worker(self._strategy, self._iterator))
+
+    def _iterator(self, worker: int) -> Any:
+        dataset, here = self._datasets[worker], HERE.get()
+        if here.ledger is None or not isinstance(dataset, Dataset):
+            return iter(dataset)
+        device = here.device
+        assert device is not None
+        name = getattr(self._made_of, "__code__", None) or self._made_of
+        feed = Feed(name, dataset.stage, (device,), worker, worker, False, callable(self._made_of), self._made_at)
+        return _RecordedIterator(dataset, here.ledger, feed)
+
+
+class _RecordedIterator(DatasetIterator):
+    """A loop of one worker, of which a ledger records the elements."""
+
+    def __init__(self, dataset: Dataset, ledger: Ledger, feed: Feed) -> None:
+        self._ledger, self._feed = ledger, feed
+        super().__init__(dataset, to_tensor)
+
+    def _start(self, state: State | None) -> None:
+        super()._start(state)
+        record, delivered = self._ledger.new_loop(self._feed, resumed=state is not None), 0
+
+        def converted(element: Any) -> Any:
+            nonlocal delivered
+            first, delivered = delivered, delivered + rows_of(element)
+            record(element, [range(first, delivered)])
+            return nest.map_structure(to_tensor, element)
+
+        self._convert = converted
 
 
 class ClusterCoordinator:
@@ -158,7 +194,7 @@ class ClusterCoordinator:
         self._require_coordinator("create_per_worker_dataset()")
         make = dataset_fn if callable(dataset_fn) else lambda: dataset_fn
         return PerWorkerDataset(
-            self._strategy, _on_each_worker(self._strategy, lambda worker: _require_dataset(make()))
+            self._strategy, _on_each_worker(self._strategy, lambda worker: _require_dataset(make())), dataset_fn
         )
 
     def _require_coordinator(self, what: str) -> None:

@@ -23,6 +23,7 @@ _HOOKS = (
     "keras_numbers",
     "keras_recurrence",
     "keras_names",
+    "keras_seeds",
     "keras_tensorboard",
     "keras_workers",
     "keras_callbacks",

@@ -10,6 +10,8 @@ import importlib
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
+from refdist._core.base.call_sites import call_site, where
+from refdist._core.base.where import HERE
 from refdist._core.keras.keras_slices import remembered, whole
 from refdist._core.keras.keras_variables import adopted, held, tensor
 from refdist._core.replicas import context
@@ -66,6 +68,8 @@ def _applying(original: Callable[..., None]) -> Callable[..., None]:
         if replica is None or replica.num_replicas_in_sync == 1:
             _update(self, original, gradients, variables)
             return
+        if not HERE.get().called_from:  # by fit(), which may be given an optimizer of no scope
+            _require_one_scope(self, variables, replica.strategy)
         there = [place for place, gradient in enumerate(gradients) if gradient is not None]
 
         def merge(_: StrategyBase, totals: list[Any]) -> None:
@@ -78,7 +82,9 @@ def _applying(original: Callable[..., None]) -> Callable[..., None]:
         # As in TensorFlow, each replica clips its own gradients, before they are summed.
         own = clipped(self, gradients, variables, [tensor(held(one)) for one in self.variables])
         parts = [part for part in own if part is not None]
-        replica.merge_call(merge, args=(parts if aggregated else replica.all_reduce("SUM", parts),))
+        missing = [held(one).name for one, gradient in zip(variables, gradients, strict=True) if gradient is None]
+        name = f"gradients, with none for {', '.join(missing)}" if missing else None  # compared between the replicas
+        replica.merge_call(merge, args=(parts if aggregated else replica.all_reduce("SUM", parts, name=name),))
 
     return apply
 
@@ -96,6 +102,23 @@ def _variables(optimizer: Any, gradients: Sequence[Any], given: Any) -> list[Any
             optimizer.build(known)
         optimizer.built = True
     return known
+
+
+def _require_one_scope(optimizer: Any, variables: Sequence[Any], strategy: StrategyBase) -> None:
+    """Raise if an optimizer, or a variable that it is given, was made elsewhere than in the scope of a strategy."""
+    for kind, group in (
+        ("the variable", variables),
+        (f"the optimizer {optimizer.name!r}, with its", optimizer.variables),
+    ):
+        for one in group:
+            home = held(one).distribute_strategy
+            if home is not strategy:
+                made = "outside of every scope" if home is None else f"in the scope of {home!r}"
+                raise ValueError(
+                    f"apply_gradients() at {where(call_site())}, in a replica of {strategy!r}, met {kind} {held(one).name!r}, "
+                    f"made {made}; expected the optimizer and its variables to be of that strategy: on TensorFlow each replica "
+                    f"would write them once more. Make the model and the optimizer in `with strategy.scope():`."
+                )
 
 
 def _update(optimizer: Any, original: Callable[..., None], gradients: Sequence[Any], variables: list[Any]) -> None:

@@ -14,6 +14,7 @@ _ATTRIBUTES: contextvars.ContextVar[dict[Any, Any] | None] = contextvars.Context
 _OWNER = "worker"  # the key of the worker for which attributes were copied
 _OF_WORKERS: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 _RANDOM: weakref.WeakKeyDictionary[Any, random.Random] = weakref.WeakKeyDictionary()
+_WAITING: dict[Any, list[Any]] = {}  # variables that have no value yet, by worker
 
 
 class _ContextLocal:
@@ -58,6 +59,7 @@ def install() -> None:
     module.GLOBAL_STATE_TRACKER = _ContextLocal()
     module.threading = types.SimpleNamespace(local=_ContextLocal)  # which clear_session() calls
     variables: Any = importlib.import_module("keras.src.backend.common.variables")
+    variables.register_uninitialized_variable = _register
     variables.initialize_all_variables = _initialize_all_variables
     seeds: Any = importlib.import_module("keras.src.random.seed_generator")
     seeds.python_random = _Random()
@@ -65,23 +67,24 @@ def install() -> None:
     numbers.random = _Random()
 
 
-def _initialize_all_variables() -> None:
-    """Initialize what waits for it.
+def _register(variable: Any) -> None:
+    """Let a variable wait for its value.
 
-    All contexts share one list of these variables, so that it is emptied, where Keras would replace it in this context alone.
+    The body of a function has a context of its own, in which Keras's list of these variables would be forgotten.
     """
-    module: Any = importlib.import_module("keras.src.backend.common.global_state")
-    waiting: list[Any] = module.get_global_attribute("uninitialized_variables") or []
-    variables = list(waiting)
-    waiting.clear()
-    for variable in variables:
+    _WAITING.setdefault(_worker(), []).append(variable)
+
+
+def _initialize_all_variables() -> None:
+    """Initialize what waits for it."""
+    for variable in _WAITING.pop(_worker(), []):
         variable._deferred_initialize()
 
 
 def _worker() -> Any:
     """What stands for the worker that the code is in, if several run together."""
     here = HERE.get()
-    return here.backend if here.with_workers else None
+    return here.backend if here.with_workers is not None else None
 
 
 def _attributes() -> dict[Any, Any]:

@@ -121,7 +121,7 @@ def _initialize_with_initializer(self: Any, initializer: Callable[..., Any]) -> 
 
 
 def _direct_assign(self: Any, value: Any) -> None:
-    if getattr(self, "_value", None) is None:
+    if getattr(self, "_value", None) is None and self._initializer is None:
         _hold(self, value)
         return
     variable = held(self)

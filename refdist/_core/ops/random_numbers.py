@@ -16,6 +16,7 @@ from refdist._core.base.errors import DtypeError, InvalidArgumentError
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import dtype_name
+from refdist._core.ops.equal_draws import note_draw
 from refdist._core.ops.operation_table import beside
 from refdist._core.ops.tensor_functions import convert_to_tensor, fresh, sizes_of
 
@@ -65,7 +66,7 @@ def stateless_uniform(
     alg: Any = "auto_select",
 ) -> Any:
     """Draw the uniform numbers of two seeds; None as both bounds stands for all integers of the dtype."""
-    return uniform_from(of_seeds(seed, alg), shape, minval, maxval, dtype, "stateless_uniform")
+    return uniform_from(_noted(seed, alg), shape, minval, maxval, dtype, "stateless_uniform")
 
 
 def stateless_normal(
@@ -78,7 +79,7 @@ def stateless_normal(
     alg: Any = "auto_select",
 ) -> Any:
     """Draw the numbers of a normal distribution that belong to two seeds."""
-    return scaled(philox.normal, of_seeds(seed, alg), shape, dtype, stddev, mean)
+    return scaled(philox.normal, _noted(seed, alg), shape, dtype, stddev, mean)
 
 
 def stateless_truncated_normal(
@@ -91,33 +92,36 @@ def stateless_truncated_normal(
     alg: Any = "auto_select",
 ) -> Any:
     """Draw the numbers of a truncated normal distribution that belong to two seeds."""
-    return scaled(philox.truncated_normal, of_seeds(seed, alg), shape, dtype, stddev, mean)
+    return scaled(philox.truncated_normal, _noted(seed, alg), shape, dtype, stddev, mean)
 
 
 def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any = "int64", name: Any = None) -> Any:
     """Draw the classes that belong to two seeds."""
-    return classes_from(of_seeds(seed, "auto_select"), logits, num_samples, dtype)
+    return classes_from(_noted(seed, "auto_select"), logits, num_samples, dtype)
 
 
 def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: Any = None) -> Any:
     """Put the rows of a tensor in the order that belongs to two seeds."""
-    return _rows(convert_to_tensor(value), of_seeds(seed, alg)())
+    return _rows(convert_to_tensor(value), _noted(seed, alg)())
 
 
 def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Any:
     """Make several pairs of seeds of one."""
-    return stateless_uniform([int(num), 2], seed, None, None, convert_to_tensor(seed).dtype, alg=alg)
+    found = of_seeds(seed, alg)
+    return uniform_from(found, [int(num), 2], None, None, convert_to_tensor(seed).dtype, "stateless_split")
 
 
 def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Any:
     """Make another pair of seeds of a pair and a number."""
     given = convert_to_tensor(data)
-    first = stateless_uniform([], seed, None, None, given.dtype, alg=alg)
+    first = uniform_from(of_seeds(seed, alg), [], None, None, given.dtype, "stateless_fold_in")
     return given.__array_namespace__().stack([first, given])
 
 
 def drawn_from(kernel: str, seed: int | None) -> Any:
     """What says where an operation that keeps no state of its own finds its numbers."""
+    if seed is not None:
+        note_draw(f"tf.random.{kernel}", seed)
 
     def draw(blocks: int, dtype: Any) -> philox.Stream:
         here, own = HERE.get(), None if seed is None else int(seed)
@@ -127,6 +131,12 @@ def drawn_from(kernel: str, seed: int | None) -> Any:
         return operation_stream(own, (kernel, dtype.name, str(here.device)), blocks) if found is None else found
 
     return draw
+
+
+def _noted(seed: Any, alg: Any) -> Any:
+    """The same as of_seeds, where the numbers go to the user, who may have meant other ones on each replica."""
+    note_draw("A stateless draw", seed)
+    return of_seeds(seed, alg)
 
 
 def of_seeds(seed: Any, alg: Any) -> Any:

@@ -98,4 +98,4 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 def _outline(payload: Any) -> str:
     """The structure of a nest as a text that is the same in every process."""
-    return str(nest.shape_of(payload)).removeprefix("PyTreeSpec(").split(", NoneIsLeaf")[0]
+    return nest.outline(nest.shape_of(payload))

@@ -16,7 +16,10 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import loaded, staging, tracing
 from refdist._core.base.options import CommunicationOptions, require_communication
 from refdist._core.base.where import HERE, Creator, Entered, Frame, entered
-from refdist._core.replicas.lockstep import Meeting, pause, require_no_body_around
+from refdist._core.replicas.lockstep import held_and_told, pause, require_no_body_around
+from refdist._core.replicas.meeting import Meeting
+from refdist._core.replicas.named_function import NamedFunction
+from refdist._core.replicas.permutations import sources_of
 from refdist._core.replicas.values import DistributedValues, regroup, select
 from refdist._core.seam.backend import Backend
 from refdist._core.seam.capabilities import Commits, capability
@@ -82,15 +85,25 @@ class ReplicaContext:
                 f"merge_call(function, args=(value,))."
             )
         named = dict(kwargs or {})
-        details = _Named(merge_fn, len(args), tuple(sorted(named)))
+        details = NamedFunction(merge_fn, len(args), tuple(sorted(named)))
         return self.meet("merge_call", details, self._merge, (merge_fn, tuple(args), named))
 
     @staticmethod
     def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
         return _merge(strategy, payloads)
 
-    def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: CommunicationOptions | None = None) -> Any:
-        """Combine the values of all replicas, and leave the result with each of them."""
+    def all_reduce(
+        self,
+        reduce_op: ReduceOp | str,
+        value: Any,
+        options: CommunicationOptions | None = None,
+        *,
+        name: str | None = None,
+    ) -> Any:
+        """Combine the values of all replicas, and leave the result with each of them.
+
+        A name, which is ours and not documented, must be the same on all replicas: what tells apart two values of one shape.
+        """
         op = (REDUCTIONS.get(reduce_op) if type(reduce_op) is str else None) or ReduceOp.of(reduce_op)
         here = HERE.get()
         frame = here.frame
@@ -99,7 +112,7 @@ class ReplicaContext:
         if options is not None:
             require_communication(options, "all_reduce()")
         if here.tapes is not None:
-            return self._recorded_all_reduce(here.tapes, op, value, options)
+            return self._recorded_all_reduce(here.tapes, op, value, options, name)
         backend = self._extended.plan.backend
         if not isinstance(value, backend.tensor_type) and nest.is_container(value):
             value = nest.map_structure(self._combinable, value)
@@ -108,18 +121,21 @@ class ReplicaContext:
             if not isinstance(value, backend.tensor_type) or backend.device_of(value) != self._device:
                 value = self._combinable(value)  # usually it already is a tensor on the replica's device
             details = (value.shape, value.dtype) if type(value) is not IndexedSlices else value.likeness
-        return self.meet(_ALL_REDUCE[op is _SUM], details, _all_reduce, (op, options, value))
+        kind = _ALL_REDUCE[op is _SUM] if name is None else f"all_reduce({op.name}, name={name!r})"
+        return self.meet(kind, details, _all_reduce, (op, options, value, name))
 
-    def _recorded_all_reduce(self, tapes: "Tapes", op: ReduceOp, value: Any, options: Any) -> Any:
+    def _recorded_all_reduce(self, tapes: "Tapes", op: ReduceOp, value: Any, options: Any, name: str | None) -> Any:
         """The same under tapes: the gradient of a sum over the replicas is the sum of their gradients, and likewise of a mean."""
 
         def combine(given: Any) -> Any:
-            return self.all_reduce(op, given, options)
+            return self.all_reduce(op, given, options, name=name)
 
         return tapes.carried_out(combine, value, combine)
 
-    def all_gather(self, value: Any, axis: int, options: CommunicationOptions | None = None) -> Any:
-        """Join the values of all replicas along an axis, and leave the result with each of them."""
+    def all_gather(
+        self, value: Any, axis: int, options: CommunicationOptions | None = None, *, name: str | None = None
+    ) -> Any:
+        """Join the values of all replicas along an axis, and leave the result with each of them; a name is as in all_reduce."""
         self.require_current("all_gather")
         require_communication(options, "all_gather()")
         if any(isinstance(leaf, IndexedSlices) for leaf in nest.flatten(value)):
@@ -129,13 +145,28 @@ class ReplicaContext:
             )
         if (tapes := HERE.get().tapes) is not None:
             return tapes.carried_out(
-                lambda given: self.all_gather(given, axis, options),
+                lambda given: self.all_gather(given, axis, options, name=name),
                 value,
                 lambda given: nest.map_structure(lambda whole, own: self._own_part(whole, own, axis), given, value),
             )
         tensors = nest.map_structure(self._tensor, value)
         # Sizes may differ along the axis; the gathering itself checks the others.
-        return self.meet(f"all_gather(axis={axis})", nest.shape_of(tensors), _all_gather, (axis, tensors, options))
+        kind = f"all_gather(axis={axis})" if name is None else f"all_gather(axis={axis}, name={name!r})"
+        return self.meet(kind, nest.shape_of(tensors), _all_gather, (axis, tensors, options, name))
+
+    def permute(self, value: Any, pairs: Sequence[tuple[int, int]], *, name: str | None = None) -> Any:
+        """Send the value of each replica to another one: `pairs` has a source and a target for each. Ours, not documented."""
+        self.require_current("permute")
+        sources = sources_of(pairs, self.num_replicas_in_sync)
+        if (tapes := HERE.get().tapes) is not None:
+            back = [(target, source) for source, target in pairs]
+            return tapes.carried_out(
+                lambda given: self.permute(given, pairs, name=name), value, lambda given: self.permute(given, back)
+            )
+        tensors = nest.map_structure(self._tensor, value)
+        details = (nest.shape_of(tensors), *map(_likeness, nest.flatten(tensors)))
+        kind = f"permute({', '.join(f'{a}->{b}' for b, a in enumerate(sources))}{'' if name is None else f', name={name!r}'})"
+        return self.meet(kind, details, _permute, (sources, tensors, name))
 
     def _own_part(self, whole: Any, own: Any, axis: int) -> Any:
         """The part of a gathered gradient that belongs to what this replica brought, summed over the replicas."""
@@ -158,7 +189,10 @@ class ReplicaContext:
         """
         if self._alone:
             with crossed(self._strategy), self._extended.plan.backend.on(None):
-                return hold(self._strategy, [payload])[0]
+                if (journal := HERE.get().journal) is None:
+                    return hold(self._strategy, [payload])[0]
+                alone = Meeting(kind, details, hold, self._strategy, payload, call_site(3))
+                return held_and_told(journal, alone, [payload])[0]
         # The same as Meeting(...), without the cost of the Python function that a named tuple calls.
         site = call_site(3, pausing=True)
         return pause(tuple.__new__(Meeting, (kind, details, hold, self._strategy, payload, site, ())))
@@ -190,28 +224,6 @@ def _likeness(value: Any) -> Any:
     return value.likeness if isinstance(value, IndexedSlices) else (value.shape, value.dtype)
 
 
-class _Named:
-    """A function in a meeting, and how it is called: compared by its code, printed by its name."""
-
-    def __init__(self, function: Any, *called: Any) -> None:
-        while isinstance(function, functools.partial):
-            function = function.func
-        function = getattr(function, "__func__", function)
-        self._code = getattr(function, "__code__", None) or type(function)
-        self._called = called
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Named) and self._code is other._code and self._called == other._called
-
-    def __hash__(self) -> int:
-        return hash(self._code)
-
-    def __str__(self) -> str:
-        name = getattr(self._code, "co_name", None) or self._code.__name__
-        count, keywords = self._called
-        return f"{name} with {', '.join([f'{count} arguments', *keywords])}"
-
-
 def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
     functions, args, kwargs = zip(*payloads, strict=True)
     merged = [regroup(column) for column in zip(*args, strict=True)]
@@ -232,13 +244,18 @@ def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
 
 
 def _all_reduce(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
-    op, options, _ = payloads[0]
-    return strategy.extended.all_reduce(op, [payload[2] for payload in payloads], options)
+    op, options, _, name = payloads[0]
+    return strategy.extended.all_reduce(op, [payload[2] for payload in payloads], options, name)
 
 
 def _all_gather(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
-    axis, _, options = payloads[0]
-    return strategy.extended.all_gather([tensors for _, tensors, _ in payloads], axis, options)
+    axis, _, options, name = payloads[0]
+    return strategy.extended.all_gather([payload[1] for payload in payloads], axis, options, name)
+
+
+def _permute(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
+    sources, _, name = payloads[0]
+    return strategy.extended.permute([payload[1] for payload in payloads], sources, name)
 
 
 def get_strategy() -> "StrategyBase":
@@ -336,11 +353,17 @@ def require_cross_replica(strategy: "StrategyBase", what: str) -> None:
             f"{what} of {strategy!r} was called inside the scope of {frame.strategy!r}; expected one strategy at a time. "
             f"Leave the other scope first, or use the strategy that is current."
         )
-    if frame.replica is not None and frame.strategy is strategy:
+    if frame.strategy is strategy and frame.replica is not None and in_a_run(frame):
         raise RuntimeError(
             f"{what} was called in replica {frame.replica.replica_id_in_sync_group}; expected cross-replica context. "
             f"Call it outside the function given to run, or through get_replica_context().merge_call()."
         )
+
+
+def in_a_run(frame: Frame | None) -> bool:
+    """Say whether the code is in a replica that a run has started: a name scope outside of all strategies is in none."""
+    replica = None if frame is None else frame.replica
+    return replica is not None and replica is not default_strategy().extended.first_replica
 
 
 def require_known(strategy: "StrategyBase") -> None:

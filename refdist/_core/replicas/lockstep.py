@@ -7,26 +7,16 @@ meeting is held once, outside the bodies, and each gets its answer. Whatever goe
 
 import contextvars
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from greenlet import getcurrent, greenlet
 
-from refdist._core.base.call_sites import Site, where
-from refdist._core.base.errors import MeetingError
-
-
-class Meeting(NamedTuple):
-    """What one replica brings to the place where all replicas meet."""
-
-    kind: str  # what the user called: "all_reduce(SUM)"
-    details: Any  # what else must agree: shapes, dtypes, the function to call
-    hold: Callable[[Any, Sequence[Any]], Sequence[Any]]  # given the host and all payloads, returns all answers
-    host: Any
-    payload: Any
-    site: Site
-    called_from: Site = ()  # what led there, which need not agree
+from refdist._core.base.call_sites import where
+from refdist._core.base.journal import Journal
+from refdist._core.base.where import HERE
+from refdist._core.replicas.meeting import Meeting, not_met, whereabouts
 
 
 class Errand(NamedTuple):
@@ -110,7 +100,10 @@ def play(
     waiting: dict[int, Meeting] = {}
     answers: Sequence[Any] = [(body, index, results) for index in range(count)]
     todo: Sequence[int] = range(count)
-    starting = True
+    met, last = 0, None  # how many meetings were held, and what the last one was
+    left: dict[
+        int, BaseException
+    ] = {}  # who has left by sys.exit(), which ends one process where workers have their own
     try:
         while True:
             for index, answer in zip(todo, answers, strict=True):
@@ -118,7 +111,7 @@ def play(
                 if scope is None:
                     message = runner.switch(answer)
                 else:
-                    with scope(index, None if starting else runner.gr_context):
+                    with scope(index, runner.gr_context if met else None):
                         message = runner.switch(answer)
                 if message is not None and type(message) is not Meeting:
                     message = _after_errands(message, index, runner, scope)
@@ -127,14 +120,21 @@ def play(
                     continue
                 waiting.pop(index, None)
                 if type(results[index]) is _Failure:
-                    raise _explained(results[index].error, name(index))
+                    error = results[index].error
+                    if not isinstance(error, SystemExit):
+                        came = {other: waiting[other] for other in todo if other < index and other in waiting}
+                        raise _explained(error, name(index), came, name, noun)
+                    left[index] = error
             if not waiting:
                 _give_back(runners)
+                if left:
+                    raise next(iter(left.values()))
                 return results
-            require_same(waiting, count, name, noun)
+            if not agreed(waiting, count):
+                raise not_met(waiting, count, name, noun, met, last, left)
             todo = list(waiting)
-            starting = False
             first = waiting[0]
+            met, last = met + 1, (first.kind, first.site)
             answers = _held(first, [waiting[index].payload for index in todo])
     except BaseException as error:
         _end(runners)
@@ -160,11 +160,28 @@ def _after_errands(
 
 
 def _held(meeting: Meeting, payloads: Sequence[Any]) -> Sequence[Any]:
+    journal = HERE.get().journal
     try:
-        return meeting.hold(meeting.host, payloads)
+        if journal is None:
+            return meeting.hold(meeting.host, payloads)
+        return held_and_told(journal, meeting, payloads)
     except Exception as error:
         _add_note(error, f"raised while {len(payloads)} replicas met in {meeting.kind} at {where(meeting.site)}")
         raise
+
+
+HELD = _held.__code__  # whose frame knows where the replicas have met
+
+
+def held_and_told(journal: Journal, meeting: Meeting, payloads: Sequence[Any]) -> Sequence[Any]:
+    """Hold a meeting, and tell a journal of it."""
+    answers = None
+    journal.meets(meeting.kind, meeting.site + meeting.called_from)
+    try:
+        answers = meeting.hold(meeting.host, payloads)
+        return answers
+    finally:
+        journal.met(payloads, answers)
 
 
 def _take(count: int, hub: greenlet) -> list[_Runner]:
@@ -227,69 +244,26 @@ def _end(runners: list[_Runner]) -> None:
             _give_back([runner])
 
 
-def require_same(waiting: dict[int, Meeting], count: int, name: Callable[[int], str], noun: str) -> None:
-    """Raise unless all bodies wait, and for the same thing."""
+def agreed(waiting: Mapping[int, Meeting], count: int) -> bool:
+    """Say whether all bodies wait, and for the same thing."""
     first = waiting.get(0)
-    if first is not None and len(waiting) == count:
-        kind, details, site = first.kind, first.details, first.site
-        for meeting in waiting.values():
-            # Usually they are the very same objects; comparing those as well would take a third of the time of a meeting.
-            if (
-                meeting.kind != kind
-                or (meeting.site is not site and meeting.site != site)
-                or meeting.details != details
-            ):
-                break
-        else:
-            return
-    places: dict[str, list[int]] = {}
-    for index in range(count):
-        meeting = waiting.get(index)
-        places.setdefault(_place(meeting), []).append(index)
-    if len(places) == 1:  # calls on one line, which only their columns tell apart
-        places = {}
-        for index, meeting in waiting.items():
-            column = meeting.site[0].column + 1 if meeting.site else 0
-            places.setdefault(f"{_place(meeting)}, column {column}", []).append(index)
-    table = "\n".join(f"  {_span(indices, name, noun)}: {place}" for place, indices in places.items())
-    raise MeetingError(
-        f"The {count} {noun}s do not meet:\n{table}\n"
-        f"Expected all of them to come to the same call, from the same line, with the same operator, shapes and dtypes. "
-        f"Make the call on every {noun}, in the same order; give a neutral value where one has nothing to add."
-    )
+    if first is None or len(waiting) < count:
+        return False
+    kind, details, site = first.kind, first.details, first.site
+    for meeting in waiting.values():
+        # Usually they are the very same objects; comparing those as well would take a third of the time of a meeting.
+        if meeting.kind != kind or (meeting.site is not site and meeting.site != site) or meeting.details != details:
+            return False
+    return True
 
 
-def _place(meeting: Meeting | None) -> str:
-    if meeting is None:
-        return "returned"
-    return f"waiting in {meeting.kind}{_detail(meeting)} at {where(meeting.site + meeting.called_from)}"
-
-
-def _detail(meeting: Meeting) -> str:
-    details = meeting.details
-    if details is None:
-        return ""
-    single = not isinstance(details, tuple) or (len(details) == 2 and isinstance(details[0], tuple))
-    return f" of {', '.join(map(_outline, [details] if single else details))}"
-
-
-def _outline(detail: Any) -> str:
-    """Print a shape and a dtype as `float32[2,3]`."""
-    if isinstance(detail, tuple) and len(detail) == 2 and isinstance(detail[0], tuple):
-        return f"{detail[1]}[{','.join(map(str, detail[0]))}]"
-    return str(detail)
-
-
-def _span(indices: list[int], name: Callable[[int], str], noun: str) -> str:
-    if len(indices) == 1:
-        return name(indices[0])
-    shown = ", ".join(map(str, indices[:4])) + (f", ... ({len(indices)} {noun}s)" if len(indices) > 4 else "")
-    return f"{noun}s {shown}"
-
-
-def _explained(error: BaseException, who: str) -> BaseException:
+def _explained(
+    error: BaseException, who: str, came: dict[int, Meeting], name: Callable[[int], str], noun: str
+) -> BaseException:
     if isinstance(error, Exception):
         _add_note(error, f"raised in {who}")
+        if came:
+            _add_note(error, f"meanwhile, {whereabouts(came, name, noun)}")
     return error
 
 

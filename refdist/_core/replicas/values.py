@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from refdist._core.base import nest
+from refdist._core.base.call_sites import call_site, where
 from refdist._core.base.jax_facts import is_concrete
 from refdist._core.base.operators import add_operators
 from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import Tensor, dtype_name, numpy_text
+from refdist._core.replicas.drift import SUSPECTS
 
 if TYPE_CHECKING:
     from refdist._core.devices.device import Device
@@ -118,7 +120,37 @@ class DistributedValues:
 
 
 class PerReplica(DistributedValues):
-    """Components that may differ from replica to replica."""
+    """Components that may differ from replica to replica; it is not one value, and is told where it is used as one."""
+
+    @property
+    def __array_interface__(self) -> Any:
+        # numpy asks for this; with a method __array__ it would count as an array everywhere else, too.
+        return _one_value(self)
+
+    def __bool__(self) -> bool:
+        return _one_value(self)
+
+    def __iter__(self) -> Any:
+        return _one_value(self)
+
+    def __format__(self, spec: str) -> str:
+        return _one_value(self) if spec else str(self)
+
+
+def _one_value(value: Any) -> Any:
+    """Raise for a value that is several, where one is needed."""
+    if not isinstance(value, PerReplica) or isinstance(value, Mirrored):
+        return value.nearest() if isinstance(value, Mirrored) else value
+    frame = HERE.get().frame
+    inside = frame is not None and frame.replica is not None
+    remedy = "Pass it to run() as an argument" if inside else "Combine its components with strategy.reduce()"
+    raise TypeError(
+        f"A per-replica value, with {value.count} components, was used as one value at {where(call_site()[:1])}; expected a single "
+        f"one, because each replica has its own. {remedy}, or take them apart with experimental_local_results()."
+    )
+
+
+add_operators(PerReplica, _one_value, truth=False)
 
 
 class Mirrored(DistributedValues):
@@ -173,6 +205,8 @@ class Storage:
         with WRITING:
             _, known, compiled = self.held
             if known is not compiler:
+                if id(self) in SUSPECTS:
+                    SUSPECTS[id(self)].require_no_drift()
                 copies = self.copies()
                 compiled = compiler.whole(copies, self)
                 self.held = (copies, compiler, compiled)
@@ -281,7 +315,7 @@ def _same(leaves: list[Any]) -> bool:
 def _outlines(values: Sequence[Any]) -> str:
     seen: dict[str, int] = {}
     for index, value in enumerate(values):
-        outline = str(nest.shape_of(value)).removeprefix("PyTreeSpec(").split(", NoneIsLeaf")[0]
+        outline = nest.outline(nest.shape_of(value))
         seen.setdefault("a single value" if outline == "None" else outline, index)
     return "; ".join(f"replica {index} has {outline}" for outline, index in seen.items())
 

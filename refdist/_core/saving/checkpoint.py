@@ -4,10 +4,13 @@ import contextvars
 import inspect
 import os
 import threading
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from refdist._core.backends.choosing import using
+from refdist._core.base.call_sites import call_site, where
 from refdist._core.base.errors import NotFoundError
 from refdist._core.saving.array_file import Arrays, read_arrays, write_arrays
 from refdist._core.saving.checkpoint_state import SUFFIX, CheckpointState
@@ -16,6 +19,7 @@ from refdist._core.saving.saving_options import CheckpointOptions, require_optio
 from refdist._core.variables.variable import Variable
 
 _COUNTER = "save_counter"
+_FEW = 8  # names are shown
 _COUNTING = threading.Lock()
 
 
@@ -24,9 +28,11 @@ class CheckpointStatus:
 
     def __init__(self, values: SavedValues, unmatched: list[str]) -> None:
         self._values, self._unmatched = values, unmatched
+        self._asked = False
 
     def assert_existing_objects_matched(self) -> "CheckpointStatus":
         """Raise if a variable that exists got no value."""
+        self._asked = True
         if self._unmatched:
             raise AssertionError(
                 f"The variables {', '.join(self._unmatched)} got no value; expected each to be in the checkpoint. "
@@ -46,6 +52,7 @@ class CheckpointStatus:
 
     def assert_nontrivial_match(self) -> "CheckpointStatus":
         """Raise if no value at all has found a variable."""
+        self._asked = True
         if not self._values.given:
             raise AssertionError(
                 f"None of the values {', '.join(self._values.paths[:8])} found a variable; expected some to. Give the objects the "
@@ -54,7 +61,8 @@ class CheckpointStatus:
         return self
 
     def expect_partial(self) -> "CheckpointStatus":
-        """Accept values without a variable."""
+        """Accept values without a variable, and variables without a value."""
+        self._asked = True
         return self
 
     def initialize_or_restore(self, session: Any = None) -> None:
@@ -62,6 +70,29 @@ class CheckpointStatus:
 
     def run_restore_ops(self, session: Any = None) -> None:
         """Do nothing, for the same reason."""
+
+
+class PartlyRestored(CheckpointStatus):
+    """The status where variables got no value: one that nobody asks warns of them.
+
+    A class of its own, because a Ctrl-C is lost that arrives in a `__del__`.
+    """
+
+    def __init__(self, values: SavedValues, unmatched: list[str]) -> None:
+        super().__init__(values, unmatched)
+        self._site = call_site()[:1]
+
+    def __del__(self) -> None:
+        if not self._asked:
+            left = self._values.paths
+            warnings.warn(
+                f"restore() at {where(self._site)} found no value for {_listed(self._unmatched)}, which keep what they had; "
+                f"expected each to be in the checkpoint, which has {_listed(left) if left else 'nothing else'}. Give the objects "
+                f"the names that they had when they were saved; or ask the status: assert_existing_objects_matched(), or "
+                f"expect_partial().",
+                UserWarning,
+                stacklevel=2,
+            )
 
 
 class NothingRestored(CheckpointStatus):
@@ -142,7 +173,7 @@ class Checkpoint(Trackable):
         """Assign what `write` has saved; the number of saves stays as it is."""
         require_options(options, CheckpointOptions, "read()")
         values = SavedValues(read_arrays(_existing(save_path)))
-        return CheckpointStatus(values, [joined(place) for place in values.give(self, (), strict=True)])
+        return status_of(values, [joined(place) for place in values.give(self, (), strict=True)])
 
     def restore(self, save_path: str | None, options: CheckpointOptions | None = None) -> CheckpointStatus:
         """Assign saved values to the variables, now or when they are created; all of them, or none.
@@ -152,7 +183,12 @@ class Checkpoint(Trackable):
         require_options(options, CheckpointOptions, "restore()")
         if save_path is None:
             return NothingRestored()
-        return CheckpointStatus(*restored(self, read_arrays(_existing(save_path))))
+        return status_of(*restored(self, read_arrays(_existing(save_path))))
+
+
+def status_of(values: SavedValues, unmatched: list[str]) -> CheckpointStatus:
+    """The status of a restore, given the values that wait and the variables that got none."""
+    return (PartlyRestored if unmatched else CheckpointStatus)(values, unmatched)
 
 
 def arrays_of(checkpoint: Checkpoint) -> Arrays:
@@ -214,6 +250,10 @@ def _existing(path: str) -> Path:
             f"tf.train.latest_checkpoint({str(path)!r})."
         )
     return _file(path)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_FEW]) + (f", ... ({len(names)} in all)" if len(names) > _FEW else "")
 
 
 def _file(prefix: str) -> Path:

@@ -45,15 +45,6 @@ class Timed(Protocol):
 
 
 @runtime_checkable
-class KeepsLedger(Protocol):
-    """Can record which replica got which samples."""
-
-    def ledger_in_use(self) -> Any:
-        """The ledger that the user has asked for, or None."""
-        ...
-
-
-@runtime_checkable
 class LogicalDevices(Protocol):
     """Has TPU cores, several of which can be the logical devices of one replica."""
 

@@ -71,6 +71,10 @@ class Compiler(Protocol):
         """Combine the tensors of all replicas."""
         ...
 
+    def permute(self, tensor: Tensor, sources: Sequence[int]) -> Tensor:
+        """The tensor of another replica: `sources` says which one's, for each."""
+        ...
+
     def join(self, tensor: Tensor, axis: int) -> Tensor:
         """Join the tensors of all replicas along an axis."""
         ...
@@ -162,7 +166,8 @@ class Compiler(Protocol):
     def compile(self, program: WrittenProgram) -> Compiled:
         """Turn a program into a function of the inputs that matter.
 
-        It returns the outputs and, if some are compared, one more that says whether each of these was equal.
+        It returns the outputs and, if some are compared, one more: for each of these the first replica that differs from
+        replica 0, or 0 if none does.
         """
         ...
 

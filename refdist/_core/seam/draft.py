@@ -54,6 +54,10 @@ class Draft(Protocol):
         """Give a variable another value from here on."""
         ...
 
+    def on_first_replica(self, tensor: Any, others: Any) -> Any:
+        """A tensor that the first replica has, where the others have another one."""
+        ...
+
     def require(self, flag: Any, error: type[Exception], text: str) -> None:
         """Make the program end with an error, and without having written anything, if a condition does not hold."""
         ...

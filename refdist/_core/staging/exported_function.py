@@ -2,7 +2,7 @@
 
 import dataclasses
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,7 +113,7 @@ def _data(exporting: Any, name: str, program: Any, given: Sequence[Any]) -> byte
     first = [storage.own_copies and id(storage) in sums for storage in interface.reads]
     first = [False] * len(interface.takes) + first + [False] * interface.draws
     flags = len(program.written.own_outputs) - made + bool(program.written.compared)
-    one = program.compiler.for_one_replica(program.written)
+    one = _with_truth_at_the_end(program.compiler.for_one_replica(program.written), bool(program.written.compared))
     alone = exporting.of_all_replicas(one, count, first, [*[None] * made, *[0] * flags])
     try:
         return exporting.exported(alone, [*specs, ENTROPY] if interface.draws else specs, wide=interface.wide)
@@ -121,6 +121,18 @@ def _data(exporting: Any, name: str, program: Any, given: Sequence[Any]) -> byte
         if "out_axes" in str(error):  # what JAX says where replicas have made different values
             raise _several(name) from error
         raise
+
+
+def _with_truth_at_the_end(one: Callable[..., list[Any]], compared: bool) -> Callable[..., list[Any]]:
+    """A program whose last output, where it says which replica differs, says whether none does."""
+    if not compared:
+        return one
+
+    def run(*values: Any) -> list[Any]:
+        *outputs, differing = one(*values)
+        return [*outputs, differing == 0]
+
+    return run
 
 
 def _several(name: str) -> ValueError:

@@ -19,6 +19,7 @@ from refdist._core.seam.tapes import called_under_tapes
 from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
 from refdist._core.staging.cache_keys import function_key
 from refdist._core.staging.call_signature import call_signature
+from refdist._core.staging.captured_numbers import captured_numbers
 from refdist._core.staging.concrete_function import ConcreteFunction
 from refdist._core.staging.eager_functions import functions_run_eagerly
 from refdist._core.staging.elements import at_the_end_of_data
@@ -132,7 +133,8 @@ class Function(SteadyCalls):
         self._enough = (
             self._parameters.count if self.input_signature is None and self._parameters.plain else sys.maxsize
         )
-        self._programs = ProgramCache(getattr(python_function, "__qualname__", repr(python_function)))
+        name = getattr(python_function, "__qualname__", repr(python_function))
+        self._programs = ProgramCache(name, self._parameters.names)
         self._bound: dict[int, Function] = {}
         self._closures: dict[Any, set[Any]] = {}
         self._calls: dict[Any, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # of which kinds they were
@@ -200,6 +202,10 @@ class Function(SteadyCalls):
     def parameter_names(self) -> Sequence[str]:
         """The names of the parameters that have a place."""
         return self._parameters.names
+
+    def tracing(self) -> dict[str, bool]:
+        """How its programs are written."""
+        return {"once": self._trace_once, "autograph": self._autograph}
 
     def kinds_of_calls(self) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
         """The arguments for which there are programs outside of replicas, with a spec for each tensor."""
@@ -331,6 +337,7 @@ class Function(SteadyCalls):
                 self._note(signature)  # a trace needs no data
                 raise
             self._note(signature)
+            self._numbers = captured_numbers(self.python_function)
             if on is None and program is not None and len(self._calls) < _MOST_CALLS:
                 self._calls[shape, kinds.key] = with_specs((args, kwargs))
             # A body may change what it refers to while it is called; that does not make it a different body.

@@ -5,12 +5,14 @@ import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from refdist._core.base import nest
+from refdist._core.base.call_sites import Site, where
 from refdist._core.base.entropy import ProgramEntropy
+from refdist._core.base.where import HERE
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
 from refdist._core.replicas.values import WRITING, PerReplica, Storage
 from refdist._core.seam.backend import NOWHERE
@@ -32,6 +34,13 @@ class Output:
     )
 
 
+class Compared(NamedTuple):
+    """What must be equal on all replicas, and where the code demands it."""
+
+    what: str
+    site: Site = ()
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Interface:
     """What a program takes and makes, in the order of its inputs and outputs."""
@@ -44,7 +53,7 @@ class Interface:
     first_written: int  # the place of the first output that is not part of the result
     writes: tuple[Storage, ...]  # the values of variables, for which outputs follow from there on
     required: tuple[Requirement, ...]  # what must hold; outputs that say whether it does come after these
-    compared: tuple[str, ...]  # the names of what must be equal on all replicas; the last output says whether it is
+    compared: tuple[Compared, ...]  # what must be equal on all replicas; the last output says whether it is
     wide: bool  # whether it was written with room for 64 bits
 
 
@@ -92,6 +101,8 @@ class Program:
                     self._compiler.wait(outputs)
             if self._writes:
                 Storage.adopt(self._compiler, self._writes, outputs[self._written])
+                if (journal := HERE.get().journal) is not None:
+                    journal.adopted(self._writes)
         return whole
 
     def _charged(self, charge: Charge, leaves: Sequence[Any]) -> Any:
@@ -128,7 +139,11 @@ class Program:
                 "call outside, because the variables would be frozen into that. Call it there, or pass the values as arguments."
             )
         for place, requirement in enumerate(self._required, self._first_required):
-            _require(np.ravel(np.asarray(outputs[place])), requirement)
+            if requirement.judge is not None:
+                found = np.asarray(outputs[place])
+                requirement.judge(found.reshape(self._compiler.count, -1))
+            else:
+                _require(np.ravel(np.asarray(outputs[place])), requirement)
         if self._compared:
             self._require_equal(outputs[-1])
 
@@ -179,14 +194,18 @@ class Program:
         return leaf.given(inputs[leaf.place]) if isinstance(leaf, PassedThrough) else leaf
 
     def _require_equal(self, flags: Any) -> None:
-        equal = [bool(flag) for flag in self._compiler.lower(flags)]
-        for name, same in zip(self._compared, equal, strict=True):
-            if not same:
-                raise ValueError(
-                    f"{name} got different values on different replicas; expected equal ones, because there is one value for all. "
-                    f"Combine them first with all_reduce(), or pass aggregation=... when you make the variable. Nothing was "
-                    f"written."
+        """Raise where something differs that must be equal; of each, the flag is the first replica that differs from replica 0."""
+        for compared, number in zip(self._compared, map(int, self._compiler.lower(flags)), strict=True):
+            if number:
+                error = ValueError(
+                    f"{compared.what} got different values from replica 0 and replica {number}; expected equal ones, because there "
+                    f"is one value for all. Combine them first with all_reduce(), or pass aggregation=... when you make the "
+                    f"variable. Nothing was written."
                 )
+                if compared.site:
+                    met = f"{self._compiler.count} replicas met in {compared.what.partition('(')[0]}"
+                    error.add_note(f"raised while {met} at {where(compared.site)}")
+                raise error
 
 
 def _widely(compiler: Compiler, compiled: Compiled, *values: Any) -> Sequence[Any]:

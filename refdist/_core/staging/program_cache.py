@@ -1,5 +1,6 @@
 """The programs that a function keeps: a limited number, with a warning about what makes it write so many."""
 
+import collections
 import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
@@ -8,6 +9,7 @@ from refdist._core.base.where import Where
 from refdist._core.replicas.values import DistributedValues
 
 MOST_KEPT = 64  # a program takes a megabyte or more, and most functions need a handful
+OFTEN = 5  # so many programs in a row, none of which was used again, are worth a word
 _MISSING: Any = object()
 
 Steady: TypeAlias = "tuple[Where | None, int, dict[Any, Kept]]"
@@ -41,8 +43,11 @@ class ProgramCache:
 
     missing = _MISSING
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, parameters: Sequence[str] = ()) -> None:
+        self._name, self._parameters = name, tuple(parameters)
+        # The programs that were kept last, and what the inputs were that they were written for.
+        self._recent: collections.deque[tuple[Kept | None, tuple[str, ...]]] = collections.deque(maxlen=OFTEN)
+        self._told_of_change = False
         self._kept: dict[Any, Kept | None] = {}  # None for what runs in Python
         self._quick: dict[Any, Kept] = {}  # the same for plain tensors, by shorter keys
         self.steady: Steady = _NOTHING_STEADY
@@ -65,6 +70,9 @@ class ProgramCache:
     def keep(self, key: Any, program: Kept | None, leaves: Sequence[Any]) -> None:
         """Keep a program, and drop one if there are too many: the oldest that was not used since the last time."""
         self._kept[key] = program
+        if program is not None and not (self._recent and self._recent[-1][0] is program):
+            self._recent.append((program, tuple(map(_outline, leaves))))
+            self._warn_of_change()
         if len(self._kept) <= MOST_KEPT:
             return
         if program is not None:
@@ -94,6 +102,31 @@ class ProgramCache:
         self._kept.clear()
         self._quick.clear()
         self.steady = _NOTHING_STEADY
+
+    def _warn_of_change(self) -> None:
+        """Say which input changes where one program after the other is written, and none is used again."""
+        *before, (_, now) = self._recent
+        if self._told_of_change or len(self._recent) < OFTEN or any(one is not None and one.used for one, _ in before):
+            return
+        columns = [outlines for _, outlines in self._recent]
+        if len(set(map(len, columns))) > 1:
+            return
+        changed = [place for place in range(len(now)) if len({outlines[place] for outlines in columns}) > 1]
+        if not changed:
+            return
+        self._told_of_change = True
+        named = self._parameters if len(self._parameters) == len(now) else ()
+        text = "; ".join(
+            f"{named[place] if named else f'input {place}'} was {', '.join(dict.fromkeys(one[place] for one in columns))}"
+            for place in changed[:3]
+        )
+        warnings.warn(
+            f"The function {self._name} was traced {OFTEN} times, and no program was used again: {text}; expected few kinds of "
+            f"input, because a program is written and compiled for each. Pad or bucket shapes, declare sizes as None in "
+            f"input_signature, or pass tensors in place of Python values.",
+            RuntimeWarning,
+            stacklevel=8,
+        )
 
     def _warn(self, leaves: Sequence[Any]) -> None:
         kinds = ", ".join(_outline(leaf) for leaf in leaves[:4]) + (", ..." if len(leaves) > 4 else "")

@@ -44,6 +44,8 @@ class ProgramSource:
         autograph: whether `if` and loops over tensors become part of a program.
     """
 
+    writer: type[ProgramWriter] = ProgramWriter
+
     def __init__(self, owner: Any, traces: Traces, *, once: bool, autograph: bool) -> None:
         self._owner, self.traces, self._once, self._autograph = owner, traces, once, autograph
         self._strategy: StrategyBase | None = None  # the one that the body uses without a scope around the call
@@ -133,7 +135,7 @@ class ProgramSource:
             body = self._owner.python_function if fn is self._owner else fn
             converting = self._autograph and branches(body)
             while not strategy.extended.plan.in_lockstep:
-                writer = ProgramWriter(
+                writer = self.writer(
                     call,
                     strategy,
                     once=self._once,

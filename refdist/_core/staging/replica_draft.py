@@ -6,12 +6,13 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from refdist._core.base import nest
+from refdist._core.base.call_sites import Site, call_site, where
 from refdist._core.base.dtypes import is_wide
 from refdist._core.base.entropy import RUNS, FunctionDraws, program_stream
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.philox import Stream
 from refdist._core.base.where import HERE, entered
-from refdist._core.replicas.lockstep import Meeting
+from refdist._core.replicas.meeting import Meeting
 from refdist._core.replicas.specs import is_dataset
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.seam.compiler import Compiler
@@ -52,12 +53,14 @@ class Requirement(NamedTuple):
     text: str
     run: int  # of the function on replicas, in the order of the program
     turn: int
+    judge: "Callable[[Any], None] | None" = None  # raises or warns, given the values of all replicas instead of flags
 
 
 class Comparison(NamedTuple):
     """What has to be equal on all replicas when a program runs."""
 
     what: str
+    site: Site
     run: int
     meeting: int
 
@@ -107,6 +110,9 @@ class ReplicaDraft:
         self._tape = tape  # records what the body does, if the body asks for gradients of it
         self._parts = 0  # how many branches and loops the code is in
         self.elements, self._shapes = elements, shapes
+        self.compared_at: dict[
+            int, Site
+        ] = {}  # where variables are written that take one value from all replicas, by their key
         # Tensors that merge_call has given to all replicas, by id, with where they come from: outside, each is one tensor.
         self._one_for_all: dict[int, tuple[Any, tuple[int, ...]]] = {}
 
@@ -217,11 +223,7 @@ class ReplicaDraft:
             )
         home = variable.container if variable.container is not None else variable
         if self._in_replica() and home.distribute_strategy is None:
-            raise RuntimeError(
-                f"The variable {variable.name!r}, made outside of every scope, was written in a replica of a function; expected a "
-                f"variable of the strategy, because one program cannot write it once for each replica. Make it in "
-                f"`with strategy.scope():`."
-            )
+            home.require_not_shared(self.count)
         first = home.all_copies[0]
         if variable is not first:
             tensor = self._of_another_copy(home, variable, tensor)
@@ -241,16 +243,21 @@ class ReplicaDraft:
         number = next(index for index, copy in enumerate(home.all_copies) if copy is variable)
         return self.compiler.on_replica(number, tensor, self.values[id(home.all_copies[0])])
 
+    def on_first_replica(self, tensor: Any, others: Any) -> Any:
+        """A tensor that the first replica has, where the others have another one."""
+        return self.compiler.on_replica(0, tensor, others) if self.count > 1 else tensor
+
     def compare(self, variable: Variable, verb: str, tensor: Any) -> None:
         """Make the program compare, when it runs, the values that replicas write, which have to be equal."""
-        what = f"{verb}() of {variable.name!r}"
+        what, site = f"{verb}() of {variable.name!r}", call_site()
+        self.compared_at[id(variable.all_copies[0])] = site
         if not self._parts:
-            self.values[Comparison(what, self.runs, len(self.meetings))] = tensor
+            self.values[Comparison(what, site, self.runs, len(self.meetings))] = tensor
             return
         first, *others = self.compiler.of_all_replicas(tensor)  # a loop writes several times: each is compared at once
         text = (
-            f"{what} got different values on different replicas; expected equal ones, because there is one value for all. "
-            f"Combine them first with all_reduce()."
+            f"{what} at {where(site)} got different values on different replicas; expected equal ones, because there is one value "
+            f"for all. Combine them first with all_reduce()."
         )
         for other in others:
             self.require((first == other).all(), ValueError, text)
@@ -268,6 +275,14 @@ class ReplicaDraft:
         if not self.in_transformation():  # what a transformation of JAX finds cannot be taken out of it
             self.turns += 1
             self.values[Requirement(error, text, self.runs, self.turns)] = flag
+
+    def judge(self, value: Any, judge: Callable[[Any], None]) -> None:
+        """Have the values that all replicas have at this point judged after each run of the program."""
+        if not self.in_transformation() and not self.conditions:
+            turn = -sum(
+                isinstance(key, Requirement) for key in self.values
+            )  # the others count from 1, with random numbers
+            self.values[Requirement(ArithmeticError, "", self.runs, turn, judge)] = value
 
     def draw(self, seed: int | None, blocks: int) -> Stream:
         if self.in_transformation() and self.compiler.may_repeat():

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
-from refdist._core.replicas.lockstep import Meeting, require_same
+from refdist._core.replicas.lockstep import agreed
+from refdist._core.replicas.meeting import Meeting, not_met
 from refdist._core.replicas.values import DistributedValues, regroup, shapes_differ
+from refdist._core.seam.inspection import inspection_of
 from refdist._core.staging.replica_draft import Key, ReplicaDraft, Requirement, UnevenReplicas
 from refdist._core.staging.stand_ins import closed_slices, opened_slices
+from refdist._core.strategies.extended import python_watch
 from refdist._core.variables.distributed_variable import require_meant
 
 if TYPE_CHECKING:
@@ -36,13 +39,24 @@ class ReplicaPrograms:
         self._draft = extended.draft
         self._extended, self._strategy, self._fn, self._given, self._count = extended, strategy, fn, given, count
         self._parts: list[_Part] = []
+        self._left: dict[int, BaseException] = {}  # which replicas have left by sys.exit()
 
     def merged(self) -> Any:
         """What the replicas return, as code outside of them sees it; their writes are carried out."""
         compiler = self._draft.compiler
-        programs = [compiler.write_replica(functools.partial(self._write_one, r)) for r in range(self._count)]
+        inspection = inspection_of(compiler.real)
+        watch = python_watch(self._fn, *self._given) if inspection is not None and inspection.python else None
+        programs: list[Any] = []
+        for number in range(self._count):
+            programs.append(compiler.write_replica(functools.partial(self._write_one, number)))
+            if watch is not None:
+                watch.look(number)
+        if watch is not None:
+            watch.tell(traced=True)
         self._draft.turns = max(part.turns for part in self._parts)
         self._compare_meetings()
+        if self._left:
+            raise next(iter(self._left.values()))
         columns: list[list[Any]] = []
         # What a replica was given, or has read from a variable, is its own, even where one tensor stands for that of every replica.
         own = {id(leaf) for leaf in [*nest.flatten(opened_slices(self._given)), *self._draft.values.values()]}
@@ -97,6 +111,9 @@ class ReplicaPrograms:
                 result = self._extended.body(self._strategy, self._fn, self._given, number)
             written = {key: value for key, value in draft.values.items() if before.get(key) is not value}
             meetings, most = draft.meetings, draft.turns
+        except SystemExit as error:  # the others are looked at first: they may wait for this one
+            result, written, meetings, most = None, dict[Key, Any](), draft.meetings, draft.turns
+            self._left[number] = error
         except Exception as error:
             error.add_note(f"raised in replica {number} of {self._count}, while its function was traced")
             raise
@@ -124,11 +141,13 @@ class ReplicaPrograms:
 
     def _compare_meetings(self) -> None:
         """Raise unless all replicas have met in the same way."""
-        devices = self._extended.real_devices
         logs = [part.meetings for part in self._parts]
         for turn in range(max(map(len, logs))):
             met = {number: log[turn] for number, log in enumerate(logs) if turn < len(log)}
-            require_same(met, self._count, lambda r: f"replica {r} of {self._count}, on {devices[r].short}", "replica")
+            last = max(logs, key=len)[turn - 1] if turn else None
+            before = None if last is None else (last.kind, last.site)
+            if not agreed(met, self._count):
+                raise not_met(met, self._count, self._name, "replica", turn, before, self._left)
             self._require_same_numbers(met)
             self._require_same_origins(met)
             _require_even_slices([meeting.payload for meeting in met.values()])
@@ -137,6 +156,9 @@ class ReplicaPrograms:
                 [meeting.payload for meeting in met.values()],
                 met[0].kind,
             )
+
+    def _name(self, number: int) -> str:
+        return f"replica {number} of {self._count}, on {self._extended.real_devices[number].short}"
 
     def _require_same_numbers(self, met: dict[int, Meeting]) -> None:
         """Raise if Python values given to merge_call differ: the part of a replica knows only its own."""

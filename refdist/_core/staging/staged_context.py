@@ -7,7 +7,7 @@ from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.context import ReplicaContext, crossed
-from refdist._core.replicas.lockstep import Meeting
+from refdist._core.replicas.meeting import Meeting
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.staging.replica_draft import ReplicaDraft, UnevenReplicas
 from refdist._core.staging.stand_ins import closed_slices, opened_slices

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from refdist._core.base import nest
+from refdist._core.base.call_sites import call_site
 from refdist._core.base.enums import ReduceOp, VariableAggregation
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.options import CommunicationOptions
@@ -12,6 +13,7 @@ from refdist._core.base.where import HERE, Frame, entered
 from refdist._core.devices.tensor import mean_dtype
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, PerReplica, regroup, select
+from refdist._core.seam.inspection import inspection_of
 from refdist._core.staging.replica_draft import ReplicaDraft, UnevenReplicas
 from refdist._core.staging.replica_programs import ReplicaPrograms
 from refdist._core.staging.staged_context import StagedContext
@@ -25,7 +27,9 @@ from refdist._core.staging.stand_ins import (
     of_all_replicas,
 )
 from refdist._core.strategies.cross_device_ops import divided, require_joinable, require_numbers
+from refdist._core.strategies.numerics import Judge, allow_nonfinite
 from refdist._core.strategies.packing import exchanged_together, packs_of
+from refdist._core.strategies.rebinding import watched as watched_names
 from refdist._core.strategies.verbs import StrategyExtended
 from refdist._core.variables.distributed_variable import (
     REDUCTIONS,
@@ -88,7 +92,11 @@ class StagedExtended(StrategyExtended):
         device = self.real_devices[number if isinstance(number, int) else 0]
         with entered(frame=frame, device=device):
             positional, named = given
-            return nest.map_structure(self._owned_leaf, self.draft.converted(fn)(*positional, **named))
+            rebinding = watched_names(fn) if self._count > 1 else None
+            result = self.draft.converted(fn)(*positional, **named)
+            if rebinding is not None:
+                rebinding.look()
+            return nest.map_structure(self._owned_leaf, result)
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
@@ -239,12 +247,17 @@ class StagedExtended(StrategyExtended):
                 return self._joined_slices(op, tensor)
             if op is ReduceOp.MEAN and tensor.dtype.kind in "iu":
                 self.draft.require_wide(mean_dtype(tensor.dtype))
+            inspection = inspection_of(self._real.backend)
+            if inspection is not None and inspection.numerics:
+                self.draft.judge(tensor, Judge(op, call_site(), allow_nonfinite.blocks == 0))
             return self.draft.compiler.combine(op, tensor)
         every = PerReplica(of_all_replicas(self.draft, tensor))
         answer = self.plan.collectives.reduce(op, every, self._real.plan.devices, options)
         return answer.values[0] if isinstance(answer, DistributedValues) else answer
 
-    def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
+    def all_reduce(
+        self, op: ReduceOp, payloads: Sequence[Any], options: Any = None, name: str | None = None
+    ) -> Sequence[Any]:
         (payload,) = payloads
         options = self.communication(options, "all_reduce()")
         if nest.is_container(payload) and self._batches(options):
@@ -256,7 +269,15 @@ class StagedExtended(StrategyExtended):
 
         return [nest.map_structure(combine, payload)]
 
-    def all_gather(self, payloads: Sequence[Any], axis: int, options: Any = None) -> Sequence[Any]:
+    def permute(self, payloads: Sequence[Any], sources: Sequence[int], name: str | None = None) -> Sequence[Any]:
+        def moved(tensor: Any) -> Any:
+            return self.draft.compiler.permute(tensor, sources)
+
+        return [nest.map_structure(moved, payloads[0])]
+
+    def all_gather(
+        self, payloads: Sequence[Any], axis: int, options: Any = None, name: str | None = None
+    ) -> Sequence[Any]:
         def joined(tensor: Any) -> Any:
             return self._joined(tensor, axis)
 

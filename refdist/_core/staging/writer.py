@@ -17,7 +17,7 @@ from refdist._core.staging.argument_kinds import ArgumentKinds
 from refdist._core.staging.elements import Elements
 from refdist._core.staging.open_program import OpenProgram
 from refdist._core.staging.open_shapes import OpenShapes
-from refdist._core.staging.program import Interface, Output, Program
+from refdist._core.staging.program import Compared, Interface, Output, Program
 from refdist._core.staging.replica_draft import Comparison, Key, ReplicaDraft, Requirement
 from refdist._core.staging.returned_values import leaf_from_draft, returned_from_draft
 from refdist._core.staging.staged_strategy import StagedExtended
@@ -68,6 +68,9 @@ class _Record:
 class ProgramWriter:
     """Writes a program for one kind of call, on the replicas of a strategy."""
 
+    draft: type[ReplicaDraft] = ReplicaDraft
+    open_shapes: type[OpenShapes] = OpenShapes
+
     def __init__(
         self,
         call: Call,
@@ -85,8 +88,8 @@ class ProgramWriter:
         self._several = self._compiler.count > 1
         once = once or extended.plan.traces_once
         call.elements.start(len(call.leaves))
-        self.shapes = OpenShapes(self._compiler, allowed=open_sizes)
-        self._draft = ReplicaDraft(
+        self.shapes = self.open_shapes(self._compiler, allowed=open_sizes)
+        self._draft = self.draft(
             self._compiler,
             strategy,
             StagedExtended,
@@ -161,7 +164,7 @@ class ProgramWriter:
         own = [variable.own_copies and self._several for variable in changed]
         flags = [after[key] for key in required]
         if self._compiler.local < self._compiler.count:  # a process knows its own flags only
-            flags = [self._compiler.join(flag.reshape((1,)), 0) for flag in map(self._tensor, flags)]
+            flags = [self._compiler.join(flag.reshape((1, *flag.shape)), 0) for flag in map(self._tensor, flags)]
             own += [False] * len(required)
         else:
             own += [self._several] * len(required)
@@ -196,8 +199,10 @@ class ProgramWriter:
         assert record is not None
         entropy = len(takes) + len(variables)  # the place of the last input
         first_changed = len(written.own_outputs) - len(record.changed) - len(record.required)
-        names = [f"assign() of {variable.name!r}" for variable in record.changed]
-        names += [one.text for one in record.required] + [one.what for one in record.compared]
+        sites = self._draft.compared_at
+        named = [Compared(f"assign() of {one.name!r}", sites.get(id(one.all_copies[0]), ())) for one in record.changed]
+        named += [Compared(one.text) for one in record.required]
+        named += [Compared(one.what, one.site) for one in record.compared]
         return Interface(
             takes=tuple(takes[i] for i in written.used if i < len(takes)),
             reads=tuple(variables[i - len(takes)].storage for i in written.used if len(takes) <= i < entropy),
@@ -208,7 +213,7 @@ class ProgramWriter:
             writes=tuple(variable.storage for variable in record.changed),
             required=tuple(record.required),
             compared=tuple(
-                names[i - first_changed] if i >= first_changed else "The result of the function"
+                named[i - first_changed] if i >= first_changed else Compared("The result of the function")
                 for i in written.compared
             ),
             wide=self._wide,

@@ -17,7 +17,7 @@ from refdist._core.base.jax_facts import flax_loaded
 from refdist._core.base.pytree_nodes import is_flax_variable, is_mutable
 from refdist._core.seam.backend import NOWHERE
 
-_LIBRARIES = ("jax", "flax", "optax", "numpy", "refdist", "keras", "builtins")
+LIBRARIES = ("jax", "flax", "optax", "numpy", "refdist", "keras", "builtins")
 _FEW = 32  # larger containers hold data
 _DEEP = 3  # how many functions that call each other are looked into
 
@@ -25,7 +25,7 @@ _DEEP = 3  # how many functions that call each other are looked into
 def watched(fn: Callable[..., Any], args: Any, kwargs: Any) -> "Watch | None":
     """Begin to watch what a function and its arguments refer to; None where nothing is to be watched."""
     found: dict[int, tuple[str, Any]] = {}
-    for name, value in [*_referred(fn, _DEEP), *_inside("the argument", [*args, *(kwargs or {}).values()])]:
+    for name, value in [*referred(fn, _DEEP), *_inside("the argument", [*args, *(kwargs or {}).values()])]:
         if _is_of_flax(value):
             found.setdefault(id(value), (name, value))
     variables = {id(one): (name, one) for name, value in found.values() for one in _variables(value)}
@@ -49,7 +49,7 @@ class Watch:
         """What is entered around each stretch of a replica's function, as `lockstep.play` asks for it."""
 
         def entered(index: int, paused: Context | None) -> AbstractContextManager[Any]:
-            return _Stretch(self, index, NOWHERE if inner is None else inner(index, paused))
+            return Stretch(self, index, NOWHERE if inner is None else inner(index, paused))
 
         return entered
 
@@ -92,12 +92,12 @@ class Watch:
         )
 
 
-class _Stretch:
+class Stretch:
     """One stretch of a replica's function, after which is looked what it has changed."""
 
     __slots__ = ("_index", "_inner", "_watch")
 
-    def __init__(self, watch: Watch, index: int, inner: AbstractContextManager[Any]) -> None:
+    def __init__(self, watch: Any, index: int, inner: AbstractContextManager[Any]) -> None:
         self._watch, self._index, self._inner = watch, index, inner
 
     def __enter__(self) -> Any:
@@ -109,23 +109,24 @@ class _Stretch:
             self._watch.look(self._index)
 
 
-def _referred(fn: Any, depth: int) -> Iterator[tuple[str, Any]]:
+def referred(fn: Any, depth: int) -> Iterator[tuple[str, Any]]:
     """What a function refers to, by name: in its closure, its defaults and its globals, and in the functions that it calls."""
     if isinstance(fn, functools.partial):
         yield from _inside("an argument of the partial", [*fn.args, *fn.keywords.values()])
-        yield from _referred(fn.func, depth)
+        yield from referred(fn.func, depth)
         return
     if isinstance(fn, MethodType):
+        yield "self", fn.__self__
         yield from _attributes("self", fn.__self__)
     elif not isinstance(fn, FunctionType) and not hasattr(fn, "__wrapped__"):
         yield from _attributes(type(fn).__name__, fn)  # an object that can be called
     function = inspect.unwrap(getattr(fn, "__func__", fn))
-    if not isinstance(function, FunctionType) or function.__module__.split(".")[0] in _LIBRARIES:
+    if not isinstance(function, FunctionType) or function.__module__.split(".")[0] in LIBRARIES:
         return
     for name, value in _names(function):
         yield from _inside(name, [value])
         if callable(value) and depth > 1 and not _is_of_flax(value) and not isinstance(value, type):
-            yield from _referred(value, depth - 1)
+            yield from referred(value, depth - 1)
 
 
 def _names(function: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -149,6 +150,7 @@ def _inside(name: str, values: list[Any]) -> Iterator[tuple[str, Any]]:
     for value in values:
         container: Any = value
         if isinstance(value, (list, tuple, dict)) and len(container) <= _FEW:
+            yield name, value
             yield from ((name, leaf) for leaf in nest.flatten(container))
         else:
             yield name, value

@@ -1,5 +1,6 @@
 """Which algorithm combines the values of several devices, and where the result goes."""
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -72,7 +73,7 @@ class CrossDeviceOps:
         else:
             _require_alike(tensors)
         targets, algorithm = devices_of(destinations), self.algorithm_of(options)
-        return _spread(context.backend().reduce(tensors, reduce_op, targets, algorithm))
+        return _spread(_reduced(tensors, reduce_op, targets, algorithm))
 
     def batch_reduce_implementation(
         self, reduce_op: ReduceOp, value_destination_pairs: Pairs, options: Any
@@ -180,11 +181,21 @@ class ReductionToOneDevice(CrossDeviceOps):
         _require_alike(tensors)
         device = resolve(self._device, backend.devices()) if self._device else targets[0]
         if self._accumulate is None:
-            total = backend.reduce(tensors, reduce_op, [device], self.algorithm_of(options))[0]
+            total = _reduced(tensors, reduce_op, [device], self.algorithm_of(options))[0]
         else:
             total = self._accumulate([backend.copy(tensor, device) for tensor in tensors])
             total = total / len(tensors) if reduce_op is ReduceOp.MEAN else total
         return self.broadcast_implementation(total, targets)
+
+
+def _reduced(tensors: Sequence[Any], op: ReduceOp, targets: Sequence[Device], algorithm: str) -> Sequence[Any]:
+    """Let the backend combine tensors, and judge the numbers if it was asked to."""
+    backend = context.backend()
+    found = backend.reduce(tensors, op, targets, algorithm)
+    inspection = getattr(backend, "inspection", None)  # as inspection_of(), which would be one more call
+    if inspection is not None and inspection.numerics:
+        importlib.import_module("refdist._core.strategies.numerics").judge_reduction(tensors, op, found[0])
+    return found
 
 
 def _in_a_row(tensors: Sequence[Any]) -> Any:

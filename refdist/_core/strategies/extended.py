@@ -18,15 +18,19 @@ from refdist._core.base.where import HERE, entered, where_of
 from refdist._core.clusters.workers import exchange, outline_of_leaves, require_own_worker
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import Tensor
+from refdist._core.input.hungry_replicas import Served, remark_on, run_with
 from refdist._core.replicas import context
+from refdist._core.replicas.drift import SUSPECTS, require_no_drift
 from refdist._core.replicas.garbage import MANY, fewer_collections
 from refdist._core.replicas.lockstep import play
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, regroup
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.strategies import arguments
 from refdist._core.strategies.plan import Plan
+from refdist._core.strategies.rebinding import QUIET
+from refdist._core.strategies.rebinding import watched as watched_names
 from refdist._core.strategies.verbs import StrategyExtended, components_of
-from refdist._core.variables.creation import create_variable
+from refdist._core.variables.creation import EARLIER, create_variable
 from refdist._core.variables.distributed_variable import (
     DistributedVariable,
     aggregated,
@@ -44,6 +48,8 @@ class EagerExtended(StrategyExtended):
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self._known_frames: list[context.Frame] = []
+        # Functions that have made variables in replicas, by identity, with the places where they have.
+        self._creators: dict[tuple[int, int], tuple[Any, set[Any]]] = {}
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
@@ -65,6 +71,12 @@ class EagerExtended(StrategyExtended):
         backend, devices, count = plan.backend, plan.devices, len(plan.devices)
         if plan.resolver is not None:
             require_own_worker(devices[0])
+        if SUSPECTS:
+            require_no_drift(strategy)
+        if Served.unfed is not None:
+            run_with((args, kwargs))
+        if (journal := HERE.get().journal) is not None:
+            journal.ran(strategy, fn)
         given = arguments.Arguments(self, args, kwargs)
         frames = self._frames(strategy)
         step = NOWHERE if plan.timed is None else plan.timed.step(devices)
@@ -72,7 +84,10 @@ class EagerExtended(StrategyExtended):
             with step, entered(frame=frames[0], device=devices[0]), backend.on(devices[0]):
                 positional, named = given.of(0)
                 return self._owned(fn(*positional, **named), devices[0])
-        tensor_type, surroundings = backend.tensor_type, HERE.get()._replace(creations={}, tapes=None)[2:]
+        creations = self._earlier_creations(fn) if self._creators else {}
+        tensor_type, surroundings = backend.tensor_type, HERE.get()._replace(creations=creations, tapes=None)[2:]
+
+        rebinding = None if id(getattr(fn, "__code__", None)) in QUIET else watched_names(fn)
 
         def body(index: int) -> Any:
             HERE.set(where_of((frames[index], devices[index]) + surroundings))
@@ -82,6 +97,8 @@ class EagerExtended(StrategyExtended):
                 result = fn(*positional, **named)
             else:
                 result = fn(positional[0]) if positional else fn()
+            if rebinding is not None:
+                rebinding.look()
             if result is None or isinstance(result, tensor_type):
                 return result
             return self._owned(result, devices[index])
@@ -92,18 +109,27 @@ class EagerExtended(StrategyExtended):
         around = backend.on(None) if ambient else NOWHERE
         watch = _captured_state().watched(fn, args, kwargs) if flax_loaded() else None
         scope = self._resumed if ambient else None
+        inspection = getattr(backend, "inspection", None)  # as inspection_of(), which would be one more call
+        python = None
+        if inspection is not None and inspection.python:
+            python = python_watch(fn, args, kwargs)
+            scope = python.scope(scope)
         with step, around, fewer_collections(count) if count >= MANY else NOWHERE:
             try:
                 results = play(
                     count,
                     body,
-                    name=lambda index: f"replica {index} of {count}, on {devices[index].short}",
+                    name=lambda index: f"replica {index} of {count}, on {devices[index].short}{remark_on(index)}",
                     scope=scope if watch is None else watch.scope(scope),
                 )
             except Exception as error:
                 if watch is not None:
                     watch.explain(error)
                 raise
+        if creations:
+            self._remember_creations(fn, creations)
+        if python is not None:
+            python.tell()
         return regroup(results)
 
     @context.contained
@@ -113,10 +139,10 @@ class EagerExtended(StrategyExtended):
         with self._entered("reduce_to()"):
             prepared = self._reducible(op, value)
             if not isinstance(prepared, DistributedValues):
-                return self.plan.collectives.broadcast(prepared, destinations)
+                return _told(op, prepared, self.plan.collectives.broadcast(prepared, destinations))
             if self.plan.workers > 1:
                 prepared = PerReplica(self.from_all_workers(f"reduce({op.name})", prepared.values, options))
-            return self.plan.collectives.reduce(op, prepared, destinations, options)
+            return _told(op, prepared, self.plan.collectives.reduce(op, prepared, destinations, options))
 
     @context.contained
     def batch_reduce_to(
@@ -134,15 +160,22 @@ class EagerExtended(StrategyExtended):
                 what = f"reduce({op.name})" if len(pairs) == 1 else f"reduce({op.name}) of {len(pairs)} values"
                 columns = zip(*self.from_all_workers(what, mine, options), strict=True)
                 pairs = [(PerReplica(column), to) for column, (_, to) in zip(columns, pairs, strict=True)]
-            return self.plan.collectives.batch_reduce(op, pairs, options)
+            results = self.plan.collectives.batch_reduce(op, pairs, options)
+            if HERE.get().journal is not None:
+                for (value, _), result in zip(pairs, results, strict=True):
+                    _told(op, value, result)
+            return results
 
-    def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
+    def all_reduce(
+        self, op: ReduceOp, payloads: Sequence[Any], options: Any = None, name: str | None = None
+    ) -> Sequence[Any]:
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
         mine = len(payloads)
         options = self.plan.communication if options is None else self.communication(options, "all_reduce()")
         if self.plan.workers > 1:
             details = outline_of_leaves(payloads[0])
-            payloads = exchange(f"all_reduce({op.name})", payloads, self.plan.peers, details, options.timeout_seconds)
+            kind = f"all_reduce({op.name})" if name is None else f"all_reduce({op.name}, name={name!r})"
+            payloads = exchange(kind, payloads, self.plan.peers, details, options.timeout_seconds)
         if isinstance(payloads[0], self.plan.backend.tensor_type) or not nest.is_container(payloads[0]):
             return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
         pairs = [
@@ -156,18 +189,31 @@ class EagerExtended(StrategyExtended):
             )
         return [nest.pack_sequence_as(p, [c[i] for c in columns]) for i, p in enumerate(payloads[:mine])]
 
-    def all_gather(self, payloads: Sequence[Any], axis: int, options: Any = None) -> Sequence[Any]:
+    def all_gather(
+        self, payloads: Sequence[Any], axis: int, options: Any = None, name: str | None = None
+    ) -> Sequence[Any]:
         """Join one nest of tensors from each replica; each replica gets the result on its device."""
         mine, options = len(payloads), self.communication(options, "all_gather()")
-        payloads = self.from_all_workers(f"all_gather(axis={axis})", payloads, options)
+        kind = f"all_gather(axis={axis})" if name is None else f"all_gather(axis={axis}, name={name!r})"
+        payloads = self.from_all_workers(kind, payloads, options)
         columns = once(payloads, "columns", lambda: _columns(payloads))
         joined = [components_of(self.plan.collectives.gather(PerReplica(c), self.plan.devices, axis)) for c in columns]
         return [nest.pack_sequence_as(p, [c[i] for c in joined]) for i, p in enumerate(payloads[:mine])]
 
+    def permute(self, payloads: Sequence[Any], sources: Sequence[int], name: str | None = None) -> Sequence[Any]:
+        """Give each replica the nest of tensors of another one, on its own device."""
+        kind = f"permute({', '.join(map(str, sources))})" if name is None else f"permute(name={name!r})"
+        mine, every = len(payloads), self.from_all_workers(kind, payloads)
+        first, devices = self.plan.first_replica, self.plan.devices
+        return [
+            nest.map_structure(lambda tensor, to=device: self.backend.copy(tensor, to), every[sources[first + index]])
+            for index, device in zip(range(mine), devices, strict=True)
+        ]
+
     def gather(self, value: Any, axis: int) -> Any:
         """Join the components of a per-replica value on the current device."""
         whole = PerReplica(self.from_all_workers(f"gather(axis={axis})", self.components(value)))
-        return self.plan.collectives.gather(whole, self.current_device(), axis)
+        return _told(f"gather(axis={axis})", whole, self.plan.collectives.gather(whole, self.current_device(), axis))
 
     def from_all_workers(
         self, kind: str, payloads: Sequence[Any], options: CommunicationOptions | None = None
@@ -212,6 +258,16 @@ class EagerExtended(StrategyExtended):
             )
         return self.combinable(value, None)
 
+    def _earlier_creations(self, fn: Callable[..., Any]) -> dict[Any, Any]:
+        """What the variables of a new run are noted in, with the places where the same function has made some before."""
+        known = self._creators.get(_identity(fn))
+        return {} if known is None else {EARLIER: known[1]}
+
+    def _remember_creations(self, fn: Callable[..., Any], creations: dict[Any, Any]) -> None:
+        places = {place for place, made in creations.items() if isinstance(made, list)}
+        if places and len(self._creators) < _MOST_CREATORS:
+            self._creators.setdefault(_identity(fn), (fn, set()))[1].update(places)
+
     def _results_of_update(self, results: list[Any], group: bool) -> Any:
         if not group:
             return tuple(results)
@@ -255,14 +311,34 @@ class EagerExtended(StrategyExtended):
         )
 
 
+_MOST_CREATORS = 64  # functions are kept alive, so that no other gets the identity of one
+
+
+def _identity(fn: Callable[..., Any]) -> tuple[int, int]:
+    """What tells functions apart: of a method, which is made anew whenever it is asked for, its function and its object."""
+    return id(getattr(fn, "__func__", fn)), id(getattr(fn, "__self__", None))
+
+
 def _columns(payloads: Sequence[Any]) -> list[Sequence[Any]]:
     """The first tensors of all nests together, then the second ones, and so on."""
     kind = CommonValues if type(payloads) is CommonValues else tuple
     return [kind(column) for column in zip(*[nest.flatten(payload) for payload in payloads], strict=True)]
 
 
+def _told(kind: ReduceOp | str, value: Any, result: Any) -> Any:
+    """Return the result of combining a value outside of the replicas, after telling a journal of it."""
+    if (journal := HERE.get().journal) is not None:
+        journal.combined(kind if isinstance(kind, str) else f"reduce({kind.name})", value, result)
+    return result
+
+
 def _foreign(leaf: Any, tensor_type: type) -> bool:
     return hasattr(leaf, "__array__") and not isinstance(leaf, (tensor_type, Tensor, Variable))
+
+
+def python_watch(fn: Any, args: Any, kwargs: Any) -> Any:
+    """What watches Python objects, where the user has asked for it."""
+    return importlib.import_module("refdist._core.strategies.python_state").PythonWatch(fn, args, kwargs)
 
 
 def _captured_state() -> Any:

@@ -11,7 +11,7 @@ from refdist._core.base.enums import CommunicationImplementation
 from refdist._core.base.options import NO_HINTS, CommunicationOptions
 from refdist._core.clusters.membership import found
 from refdist._core.clusters.resolvers import ClusterResolver, ScheduledClusterResolver, TFConfigClusterResolver
-from refdist._core.clusters.workers import workers_run_together
+from refdist._core.clusters.workers import require_agreement, workers_run_together
 from refdist._core.processes.cluster_member import ClusterMember
 from refdist._core.seam.backend import Backend, host_device
 from refdist._core.seam.capabilities import Clustered, Joins, capability, required
@@ -36,6 +36,8 @@ def multi_worker_plan(resolver: ClusterResolver | None, options: Any = None) -> 
             f"MultiWorkerMirroredStrategy() was made in the task {job}:{task}; expected one of {', '.join(peers)}, because only "
             f"these train. Make it there only."
         )
+    if peers:
+        require_agreement(spec.as_dict(), f"{job}:{task}", peers)
     processes = _processes(backend, chosen, peers, f"{job}:{task}") if len(peers) > 1 else None
     if spec and host_device(backend).job != job:
         backend = required(backend, Clustered, "A task of a cluster").for_task(job, task, 1)

@@ -110,12 +110,20 @@ class StrategyExtended(abc.ABC):
         return self.reduce_to(op, value, self.current_device())
 
     @abc.abstractmethod
-    def all_reduce(self, op: ReduceOp, payloads: Sequence[Any], options: Any = None) -> Sequence[Any]:
+    def all_reduce(
+        self, op: ReduceOp, payloads: Sequence[Any], options: Any = None, name: str | None = None
+    ) -> Sequence[Any]:
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
 
     @abc.abstractmethod
-    def all_gather(self, payloads: Sequence[Any], axis: int, options: Any = None) -> Sequence[Any]:
+    def all_gather(
+        self, payloads: Sequence[Any], axis: int, options: Any = None, name: str | None = None
+    ) -> Sequence[Any]:
         """Join one nest of tensors from each replica; each replica gets the result on its device."""
+
+    @abc.abstractmethod
+    def permute(self, payloads: Sequence[Any], sources: Sequence[int], name: str | None = None) -> Sequence[Any]:
+        """Give each replica the nest of tensors of another one, on its own device."""
 
     @abc.abstractmethod
     def gather(self, value: Any, axis: int) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from refdist._core.base.call_sites import call_site
+from refdist._core.base.call_sites import call_site, where
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
@@ -26,6 +26,9 @@ from refdist._core.variables.variable import Variable
 if TYPE_CHECKING:
     from refdist._core.strategies.plan import Plan
     from refdist._core.strategies.strategy import StrategyBase
+
+
+EARLIER = "earlier"  # the key, among the variables made in a run, of the places where earlier runs have made some
 
 
 class HomeRotation:
@@ -51,6 +54,12 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
     creations = HERE.get().creations
     assert creations is not None  # in replicas of a run there is one
     place, name = call_site(), kwargs.get("name")
+    if place in creations.get(EARLIER, ()):
+        raise ValueError(
+            f"Variable() was called at {where(place)} in the second run of a function that has made a variable there in its first; "
+            f"expected variables to be made in the first run only, because each run would begin with a new one. Make it once, in "
+            f"`with strategy.scope():`, or only `if not made:`."
+        )
     mine = (place, id(replica))
     turn = creations.get(mine, 0)
     made = creations.setdefault(place, [])
@@ -116,7 +125,9 @@ def _of_the_first_worker(strategy: "StrategyBase", kwargs: dict[str, Any]) -> An
     """The initial value of the first worker, so that all workers start from the same one."""
     value = kwargs.get("initial_value")
     own = [value() if callable(value) else value]
-    exchange = functools.partial(strategy.extended.from_all_workers, "a new variable", own)
+    # The name as well: a worker that makes variables in another order would get the value of another one.
+    kind = f"a new variable {kwargs['name']!r}" if kwargs.get("name") else "a new variable"
+    exchange = functools.partial(strategy.extended.from_all_workers, kind, own)
     # Workers can meet only outside of their replicas; while a program is written, there are none.
     replica = context.get_replica_context()
     values = exchange() if replica is None or replica.staged else do_outside(exchange)

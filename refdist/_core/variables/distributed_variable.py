@@ -17,6 +17,7 @@ from refdist._core.replicas.values import WRITING, DistributedValues, PerReplica
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.seam.capabilities import in_unison
 from refdist._core.variables.placement import Placement
+from refdist._core.variables.sum_shares import shares_of_sum
 from refdist._core.variables.tensors import current_value
 from refdist._core.variables.variable import Operation, Variable, replace
 
@@ -224,7 +225,7 @@ class OnWrite:
             # One computation for all copies, so that they are equal bit for bit, and nothing is stored before it succeeds.
             new = first.computed(operation, operand)
             values = [backend.copy(new, home) for home in variable.storage.homes[: len(variable.copies)]]
-            variable.store_all(values)
+            variable.store_all(values, verb)
         return values
 
 
@@ -267,11 +268,11 @@ class OnRead:
         operands = [copy.operand(verb, select(value, index)) for index, copy in enumerate(variable.copies)]
         if shared:
             # Each copy takes its share, so that reading the sum returns what was assigned.
-            operands = _shares(variable, operands, count)
+            operands = shares_of_sum(variable, operands, count)
         backend, homes = variable.strategy.extended.backend, variable.storage.homes[: len(variable.copies)]
         with WRITING:
             news = [copy.computed(operation, operand) for copy, operand in zip(variable.copies, operands, strict=True)]
-            variable.store_all([backend.copy(new, home) for new, home in zip(news, homes, strict=True)])
+            variable.store_all([backend.copy(new, home) for new, home in zip(news, homes, strict=True)], verb)
 
 
 class Target:
@@ -294,19 +295,6 @@ class Target:
 def _read_together(variable: DistributedVariable, op: ReduceOp) -> Any:
     with crossed(variable.strategy):
         return variable.strategy.extended.reduce(op, PerReplica([copy.stored for copy in variable.copies]))
-
-
-def _shares(variable: DistributedVariable, operands: Sequence[Any], count: int) -> list[Any]:
-    """Divide a sum among the copies; integers are rounded towards zero, as in TensorFlow."""
-    kind = operands[0].dtype.kind
-    if kind in "bO":
-        raise TypeError(
-            f"assign() of {variable.name!r} got a value of dtype {operands[0].dtype}; expected a number, because the variable is "
-            f"the sum of {count} copies. Use another aggregation."
-        )
-    if kind in "iu":
-        return [((operand > 0) * 2 - 1).astype(operand.dtype) * (abs(operand) // count) for operand in operands]
-    return [operand / count for operand in operands]
 
 
 def aggregated(

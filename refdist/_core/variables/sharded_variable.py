@@ -17,7 +17,7 @@ from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, Storage
-from refdist._core.variables.tensors import current_value
+from refdist._core.variables.tensors import current_value, require_single
 from refdist._core.variables.variable import Operation, Variable
 
 PartitionFunction = Callable[..., Sequence[int]]
@@ -166,6 +166,7 @@ def create_sharded(partitioner: PartitionFunction, create: Callable[..., Any], k
     in_parts = given is not None and dtype is not None and _takes_parts(initial)
     if not in_parts:
         initial = kwargs["initial_value"] = _value(initial, dtype)
+        require_single(initial, "Variable()")
     shape: tuple[int, ...] = tuple(np.shape(initial) if given is None else given)
     if not shape or (not in_parts and np.shape(initial) != shape):
         return create(**kwargs)  # which raises if something is wrong

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
+from refdist._core.base.call_sites import call_site, where
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
@@ -18,6 +19,7 @@ from refdist._core.base.where import HERE, where_of
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import dtype_name, numpy_text
 from refdist._core.replicas import context
+from refdist._core.replicas.drift import suspect
 from refdist._core.replicas.values import WRITING, Storage
 from refdist._core.seam.backend import host_device
 from refdist._core.variables.tensors import Readable, current_value, new_tensor, require_single
@@ -52,6 +54,8 @@ class _Creation(type):
         made = create(**kwargs) if draft is None else draft.create(create, kwargs)
         if isinstance(made, Variable):
             LIVE.update((id(one), one) for one in made.shards)
+            if (journal := HERE.get().journal) is not None:
+                journal.made(made)
         return made
 
 
@@ -172,9 +176,23 @@ class Variable(Readable, metaclass=_Creation):
     def write(self, verb: str, operation: Operation, value: Any) -> Any:
         """Replace the value with the result of an operation on it and an operand."""
         operand = self.operand(verb, value)
+        frame = HERE.get().frame
+        if self._strategy is None and frame is not None and frame.replica is not None:
+            self.require_not_shared(frame.replica.num_replicas_in_sync)
+        elif self._container is not None and not self.storage.own_copies and (frame is None or frame.updating is None):
+            suspect(self._container, self._place)
         with WRITING:
-            self.store(self.computed(operation, operand))
+            self.store(self.computed(operation, operand), verb)
         return self
+
+    def require_not_shared(self, replicas: int) -> None:
+        """Raise if several replicas write this variable, which belongs to none of their strategies."""
+        if replicas > 1:
+            raise RuntimeError(
+                f"The variable {self.name!r}, made outside of every scope, was written in one of {replicas} replicas at "
+                f"{where(call_site())}; expected a variable of the strategy, because each of them would write it once more. Make "
+                f"it in `with strategy.scope():`."
+            )
 
     def computed(self, operation: Operation, operand: Any) -> Any:
         """The result of an operation on the value, computed where the variable lives."""
@@ -244,22 +262,28 @@ class Variable(Readable, metaclass=_Creation):
             draft.require(inside, ValueError, text)
         return slices
 
-    def store(self, tensor: Any) -> None:
+    def store(self, tensor: Any, verb: str = "assign") -> None:
         """Take a tensor as the new value; it has the right shape and dtype."""
         assert (tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype)
-        draft = HERE.get().draft
-        if draft is not None:
-            draft.write(self, tensor)
+        here = HERE.get()
+        if here.draft is not None:
+            here.draft.write(self, tensor)
         else:
+            if here.journal is not None:
+                whole = self if self._container is None else self._container
+                here.journal.written(whole, verb, self._place, [tensor])
             self.storage.replace(self._place, self._backend.copy(tensor, self._device))
 
-    def store_all(self, tensors: list[Any]) -> None:
+    def store_all(self, tensors: list[Any], verb: str) -> None:
         """Take a tensor for each copy, already on that copy's device: all of them, or none."""
-        if HERE.get().draft is not None:
+        here = HERE.get()
+        if here.draft is not None:
             for copy, tensor in zip(self.copies, tensors, strict=True):
                 copy.store(tensor)
             return
         assert all([(tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype) for tensor in tensors])
+        if here.journal is not None:
+            here.journal.written(self, verb, None, tensors)
         self.storage.replace_all(tensors)
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:

@@ -16,7 +16,7 @@ def test_a_block_is_somewhere_else_and_then_where_it_was():
 
 
 def test_a_block_that_fails_is_left_too():
-    with contextlib.suppress(KeyError), entered(with_workers=True):
+    with contextlib.suppress(KeyError), entered(with_workers=(0, 1, {})):
         raise KeyError
 
     assert Where() == HERE.get()

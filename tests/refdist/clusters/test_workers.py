@@ -159,7 +159,7 @@ def test_an_error_in_one_worker_ends_all_and_gives_the_environment_back(monkeypa
     with pytest.raises(KeyError) as raised:
         together(program)
 
-    assert ["raised in worker 1 of 2"] == raised.value.__notes__
+    assert "raised in worker 1 of 2" == raised.value.__notes__[0]
     assert "TF_CONFIG" not in os.environ
 
 

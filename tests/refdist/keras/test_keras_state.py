@@ -1,6 +1,7 @@
 """Workers that share a process do not share what Keras keeps for it."""
 
 import numpy as np
+import pytest
 
 import refdist as tf
 
@@ -39,3 +40,30 @@ def test_workers_without_a_seed_start_from_one_state():
         first, second = tf.cluster.run_workers(worker, count=2)
 
     assert first == second
+
+
+@pytest.mark.parametrize("backend", ["simulator", "jax"])
+def test_a_model_whose_call_is_a_function_has_its_variables_after_the_first_call(backend):
+    keras = tf.keras
+
+    class Critic(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.inner = keras.layers.Dense(3, kernel_initializer="ones")
+            self.normalize = keras.layers.BatchNormalization()
+            self.outer = keras.layers.Dense(1, kernel_initializer="ones")
+
+        @tf.function
+        def call(self, x, training=False):
+            return self.outer(self.normalize(self.inner(x), training=training))
+
+    with tf.using(backend, cpus=1):
+        critic, x = Critic(), tf.reshape(tf.range(12.0), [4, 3])
+        before = np.ravel(critic(x))
+        in_training = np.ravel(critic(x, training=True))
+        statistics = [np.asarray(one.read_value()) for one in critic.normalize.non_trainable_variables]
+
+    # What TensorFlow answers.
+    np.testing.assert_allclose(before, [8.995504, 35.982018, 62.96852, 89.95503], rtol=1e-5)
+    np.testing.assert_allclose(in_training, [-4.0249023, -1.3416342, 1.3416345, 4.0249028], rtol=1e-5)
+    np.testing.assert_allclose(statistics, [[0.165] * 3, [2.0025] * 3], rtol=1e-5)

@@ -11,8 +11,10 @@ from hypothesis import strategies as generators
 
 import refdist as tf
 from refdist._core.base.call_sites import call_site
+from refdist._core.base.errors import MeetingError
 from refdist._core.replicas import lockstep
-from refdist._core.replicas.lockstep import Meeting, MeetingError, pause, play
+from refdist._core.replicas.lockstep import pause, play
+from refdist._core.replicas.meeting import Meeting
 
 
 def meet(value, kind="meeting", details=None):
@@ -102,7 +104,7 @@ def test_an_error_in_one_body_unwinds_the_others_first_and_names_the_replica():
         run(4, body)
 
     assert [1, 0, 2, 3] == left
-    assert ["raised in replica 1"] == raised.value.__notes__
+    assert "raised in replica 1" == raised.value.__notes__[0]
 
 
 def test_an_error_while_a_meeting_is_held_unwinds_all():

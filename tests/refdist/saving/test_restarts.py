@@ -11,6 +11,10 @@ from hypothesis import strategies as generators
 import refdist as tf
 from refdist.cluster import run_workers
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Replica.*got no rows:RuntimeWarning"
+)  # batches that do not divide, on purpose
+
 FEATURES = 3
 
 

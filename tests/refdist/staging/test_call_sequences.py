@@ -10,6 +10,8 @@ import refdist as tf
 from tests.refdist import staged_programs
 from tests.refdist.staging.call_sequences import CASES, recorded
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*was traced 5 times:RuntimeWarning")  # many shapes, on purpose
+
 names = staged_programs.names  # a fixture
 RECORDED = json.loads((pathlib.Path(__file__).parents[2] / "fixtures" / "call_sequences.json").read_text())
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import refdist as tf
-from refdist._core.replicas.lockstep import MeetingError
+from refdist._core.base.errors import MeetingError
 from tests.refdist import staged_programs
 from tests.refdist.staged_programs import MEAN, ctx, numbered, numbers
 

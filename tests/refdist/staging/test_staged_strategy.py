@@ -5,9 +5,13 @@ import numpy as np
 import pytest
 
 import refdist as tf
-from refdist._core.replicas.lockstep import MeetingError
+from refdist._core.base.errors import MeetingError
 from tests.refdist import staged_programs
 from tests.refdist.staged_programs import COUNTS, MEAN, ON_READ, SUM, ctx, numbered, numbers
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Replica.*got no rows:RuntimeWarning"
+)  # batches that do not divide, on purpose
 
 names, strategy = staged_programs.names, staged_programs.strategy  # fixtures
 

@@ -269,25 +269,25 @@ class TestOnRead:
 
     @given(total=generators.integers(-1000, 1000), count=generators.integers(1, 7))
     @settings(max_examples=60)
-    def test_shares_of_a_whole_sum_are_equal_and_lose_less_than_one_for_each_replica_towards_zero(self, total, count):
+    def test_shares_of_a_whole_sum_add_up_to_it_and_the_first_copy_takes_what_is_left_over(self, total, count):
         variable = make(host(count), 0, synchronization=ON_READ, aggregation=SUM)
         variable.assign(total)
 
         share = abs(total) // count * (1 if total > 0 else -1)
-        assert [share] * count == copies(variable)
-        assert np.int32 == variable.read_value().dtype
+        assert [share] * (count - 1) == copies(variable)[1:]
+        assert (total, np.int32) == (variable.numpy(), variable.read_value().dtype)
 
-    def test_shares_of_arrays_are_cut_off_element_by_element(self):
+    def test_arrays_are_shared_out_element_by_element(self):
         variable = make(host(2), [0, 0, 0], synchronization=ON_READ, aggregation=SUM)
         variable.assign([5, -5, 0])
 
-        assert [[2, -2, 0]] * 2 == copies(variable)
+        assert [[3, -3, 0], [2, -2, 0]] == copies(variable)
 
     def test_unsigned_sums_are_shared_out_too(self):
         variable = make(host(2), np.uint8(0), synchronization=ON_READ, aggregation=SUM)
         variable.assign(np.uint8(255))
 
-        assert [127, 127] == copies(variable)
+        assert [128, 127] == copies(variable)
 
     def test_truth_values_have_no_shares(self):
         variable = make(host(2), True, synchronization=ON_READ, aggregation=SUM, name="flag")

@@ -103,12 +103,12 @@ def test_on_read_an_assigned_sum_is_shared_out(strategy):
     assert 6.0 == variable.numpy()
 
 
-def test_on_read_an_integer_sum_is_cut_off():
+def test_on_read_an_integer_sum_keeps_what_does_not_divide():
     with tf.using("host", gpus=2):
         variable = make(tf.distribute.MirroredStrategy(), 1, synchronization=ON_READ, aggregation=SUM)
     variable.assign(5)
 
-    assert 4 == variable.numpy()
+    assert 5 == variable.numpy()
 
 
 def test_on_read_a_sum_cannot_be_added_to_from_outside(strategy):

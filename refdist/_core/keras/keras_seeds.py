@@ -1,0 +1,35 @@
+"""Random numbers of Keras on replicas: each replica drops other units, as it does with the random numbers of `tf.random`."""
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from refdist._core.base.jax_facts import staging
+from refdist._core.base.where import HERE
+
+_APART = 0x9E3779B1  # odd, so that no two replicas get one number
+
+
+def install() -> None:
+    """Make what generators of seeds return depend on the replica; their state does not, and stays one for all."""
+    generator: Any = importlib.import_module("keras.src.random.seed_generator").SeedGenerator
+    generator.next = _of_replica(generator.next)
+
+
+def _of_replica(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def following(self: Any, ordered: bool = True) -> Any:
+        seed = original(self, ordered=ordered)
+        here = HERE.get()
+        replica = here.frame.replica if here.frame is not None else None
+        if replica is None or replica.num_replicas_in_sync == 1 or (here.draft is None and staging()):
+            return seed  # a program that JAX keeps for all replicas has no number of its own
+        number: Any = replica.replica_id_in_sync_group
+        if isinstance(number, int):
+            return seed + np.array([number * _APART % 2**32, 0], np.uint32) if number else seed
+        return seed.at[0].add(number.astype(np.uint32) * np.uint32(_APART))
+
+    return following
