@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 # JAX fixes the number of its host devices when it starts.
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"
@@ -60,6 +61,8 @@ def fresh_backend(monkeypatch):
     monkeypatch.delenv("REFDIST_BACKEND", raising=False)
     yield
     assert Where() == HERE.get(), "something was left entered"
+    if "jax" in sys.modules:
+        assert sys.modules["jax"].config.jax_default_device is None, "a device of JAX was left entered"
 
 
 @pytest.fixture(params=["host", "simulator", "jax"])

@@ -152,7 +152,7 @@ def test_a_project_of_a_user_passes_beside_xdist(python, tmp_path):
 def test_what_is_wrong_at_the_end_of_a_test_fails_it_and_shows_who_got_what(python, tmp_path):
     code, output = run(python, tmp_path, test_failing=FAILING)
 
-    assert (1, True) == (code, "3 failed, 1 error" in output), output
+    assert (1, True) == (code, "3 failed, 1 warning, 1 error" in output), output
     assert "Replica 2 got no sample in any of 2 steps" in output
     assert "     0  2 samples  2 samples  -" in output
     assert "--refdist-backend=simulator --refdist-replicas=3 --refdist-seed=0" in output

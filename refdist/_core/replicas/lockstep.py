@@ -9,7 +9,7 @@ import contextvars
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from greenlet import getcurrent, greenlet
 
@@ -41,6 +41,9 @@ class _Pool(threading.local):
     def __init__(self) -> None:
         self.idle: list[_Runner] = []
 
+
+Scope: TypeAlias = Callable[[int, contextvars.Context | None], AbstractContextManager[Any]]
+"""What is entered around a stretch of a body: given its number, and the context in which it paused, or None at first."""
 
 _POOL = _Pool()
 current: Callable[[], Any] = getcurrent  # a runner always has a parent, which its type does not say
@@ -84,15 +87,14 @@ def play(
     *,
     name: Callable[[int], str],
     noun: str = "replica",
-    scope: Callable[[int, contextvars.Context | None], AbstractContextManager[Any]] | None = None,
+    scope: Scope | None = None,
 ) -> list[Any]:
     """Run the body of each replica to its end, holding their meetings, and return the results.
 
     Args:
         name: gives the replica and device that an index stands for, for messages.
         noun: what a body is, for messages.
-        scope: entered around each stretch of a body, for state that greenlets do not carry along; it gets the context
-            in which the body paused, or None for the first stretch.
+        scope: entered around each stretch of a body, for state that greenlets do not carry along.
     """
     hub = getcurrent()
     runners = _take(count, hub)
@@ -137,7 +139,7 @@ def play(
             met, last = met + 1, (first.kind, first.site)
             answers = _held(first, [waiting[index].payload for index in todo])
     except BaseException as error:
-        _end(runners)
+        _end(runners, scope)
         # A Ctrl-C may have arrived while the bodies were being ended.
         stops = [one.error for one in results if type(one) is _Failure and isinstance(one.error, KeyboardInterrupt)]
         if stops and stops[0] is not error:
@@ -149,7 +151,7 @@ def _after_errands(
     message: Any,
     index: int,
     runner: _Runner,
-    scope: Callable[[int, contextvars.Context | None], AbstractContextManager[Any]] | None,
+    scope: Scope | None,
 ) -> Any:
     """Do what a body wants done, outside of its scope, until it meets the others or ends."""
     while type(message) is Errand:
@@ -228,16 +230,22 @@ def _work() -> None:
         body = results = task = None
 
 
-def _end(runners: list[_Runner]) -> None:
-    """Unwind all paused bodies. A body that refuses to end is dropped and never used again."""
+def _end(runners: list[_Runner], scope: Scope | None) -> None:
+    """Unwind all paused bodies. A body that refuses to end is dropped and never used again.
+
+    Each ends in its scope, as it paused: a block that it leaves on the way would else leave its own state behind for everybody.
+    """
+    count = len(runners)
     runners.reverse()
     while runners:
+        index = count - len(runners)
         runner = runners.pop()
         frame = runner.gr_frame
         message: Any = None
         if frame is not None and frame.f_code is not _work.__code__:
             for _attempt in range(100):
-                message = runner.throw(_Unwind)
+                with nullcontext() if scope is None else scope(index, runner.gr_context):
+                    message = runner.throw(_Unwind)
                 if type(message) is not Meeting:
                     break
         if type(message) is not Meeting and not runner.dead:

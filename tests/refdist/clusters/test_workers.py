@@ -163,6 +163,20 @@ def test_an_error_in_one_worker_ends_all_and_gives_the_environment_back(monkeypa
     assert "TF_CONFIG" not in os.environ
 
 
+def test_workers_that_end_by_an_error_leave_no_device_of_jax_entered():
+    import jax
+
+    def program(worker):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        with tf.device(f"/job:worker/task:{worker}/device:CPU:0"):
+            strategy.reduce("SUM" if worker else "MEAN", strategy.run(lambda: tf.ones([])), axis=None)
+
+    with tf.using("jax", cpus=4), pytest.raises(tf.errors.MeetingError):
+        tf.cluster.run_workers(program, 2)
+
+    assert jax.config.jax_default_device is None
+
+
 def test_a_worker_alone_says_that_it_needs_the_others(monkeypatch):
     config = {"cluster": {"worker": ["a:1", "b:2"], "ps": ["c:3"]}, "task": {"type": "worker", "index": 1}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(config))
