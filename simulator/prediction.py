@@ -5,11 +5,14 @@ import functools
 import importlib
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from simulator.fabric import shape_of
+from simulator.library import Launch, Library
+from simulator.library_times import carried_bytes, estimate
 from simulator.limits import MOST_LINKS, MOST_MESSAGES, TooLarge
 from simulator.relays import relayed
 from simulator.routing import Hosts, Star
@@ -23,12 +26,17 @@ _UNWARNED = np.errstate(over="ignore", divide="ignore")  # what is too large for
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """What a collective costs: seconds, messages, and the bytes that each link carries."""
+    """What a collective costs: seconds, messages, and the bytes that each link carries.
+
+    With a library: also its protocol, and of what the time consists: launch, latency and bytes.
+    """
 
     algorithm: str
     seconds: float
-    transfers: int
+    transfers: int  # 0 with a library, whose messages are not played
     link_bytes: Array = dataclasses.field(repr=False)
+    protocol: str = ""
+    parts: Mapping[str, float] = dataclasses.field(default_factory=dict[str, float])
 
     def __post_init__(self) -> None:
         self.link_bytes.flags.writeable = False  # like the other fields
@@ -40,11 +48,18 @@ class Prediction:
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
-        return self.algorithm, self.seconds, self.transfers, self.link_bytes.tobytes()
+        parts = tuple(sorted(self.parts.items()))
+        return self.algorithm, self.seconds, self.transfers, self.link_bytes.tobytes(), self.protocol, parts
 
 
 def predict_all_reduce(
-    cluster: Cluster, payload_bytes: float, algorithm: str = "auto", envelope_bytes: float = 0
+    cluster: Cluster,
+    payload_bytes: float,
+    algorithm: str = "auto",
+    envelope_bytes: float = 0,
+    *,
+    library: Library | None = None,
+    launch: Launch | None = None,
 ) -> Prediction:
     """Say how long an all-reduce of so many bytes on every device takes.
 
@@ -58,18 +73,24 @@ def predict_all_reduce(
         algorithm: one of ALGORITHMS, or "auto" for the fastest of those that can be played; "in_switch" where the one switch of the
             cluster can add, which "auto" does not assume.
         envelope_bytes: what every message carries beside its payload.
+        library: whose algorithms, protocols and latencies count, such as `libraries.nccl("2.27")`; without one, messages are
+            played on the links by an algorithm.
+        launch: how a library is started.
     """
-    if not isinstance(cluster, Cluster):
-        raise TypeError(
-            f"predict_all_reduce() got cluster={cluster!r}; expected a simulator.Cluster. Make one with Cluster.star(...)."
-        )
-    sizes = (payload_bytes, envelope_bytes)
-    if not all(isinstance(size, (int, float, np.number)) and 0 <= size <= sys.float_info.max for size in sizes):
+    require_sizes("predict_all_reduce()", cluster, payload_bytes, envelope_bytes)
+    if library is not None:
+        if envelope_bytes:
+            raise ValueError(
+                f"predict_all_reduce() got envelope_bytes={envelope_bytes!r} with a library; expected none, because a library has "
+                f"its own. Leave it out."
+            )
+        wanted = None if algorithm == "auto" else algorithm
+        return by_library("all_reduce", cluster, float(payload_bytes), library, launch or Launch(), wanted)
+    if launch is not None:
         raise ValueError(
-            f"predict_all_reduce() got payload_bytes={payload_bytes!r} and envelope_bytes={envelope_bytes!r}; expected numbers of "
-            f"at least 0 that fit into a float. Give bytes."
+            "predict_all_reduce() got launch= without library=; expected both. Give library=libraries.nccl()."
         )
-    payload_bytes, envelope_bytes = map(float, sizes)
+    payload_bytes, envelope_bytes = float(payload_bytes), float(envelope_bytes)
     if not isinstance(algorithm, str) or algorithm not in ("auto", IN_SWITCH, *ALGORITHMS):
         known = ", ".join([*ALGORITHMS, IN_SWITCH])
         raise ValueError(f"The algorithm is {algorithm!r}; expected auto or one of {known}. Use one of these.")
@@ -80,6 +101,38 @@ def predict_all_reduce(
         return in_switch(cluster, payload_bytes, envelope_bytes)
     schedule = ALGORITHMS[algorithm](cluster.device_count, cluster.host_size)
     return played(cluster, schedule, payload_bytes, envelope_bytes)
+
+
+def by_library(
+    kind: str, cluster: Cluster, size: float, library: Library, launch: Launch, algorithm: str | None = None
+) -> Prediction:
+    """Predict a collective of a library between all devices of a cluster."""
+    what = f"predict_{kind}()"
+    if not isinstance(library, Library) or not isinstance(launch, Launch):
+        raise TypeError(
+            f"{what} got library={library!r} and launch={launch!r}; expected a Library and a Launch. Use libraries.nccl() and "
+            f"libraries.Launch(gpus_per_process=8)."
+        )
+    shape = shape_of(cluster, what)
+    found = estimate(library, shape, kind, size, launch, algorithm)
+    carried = np.zeros(cluster.link_count)
+    device, host = carried_bytes(kind, found.algorithm, shape, size)
+    carried[: 2 * shape.devices] = device
+    carried[2 * shape.devices :] = host
+    return Prediction(found.algorithm, found.seconds, 0, carried, found.protocol, found.parts)
+
+
+def require_sizes(what: str, cluster: Any, payload_bytes: Any, envelope_bytes: Any = 0) -> None:
+    """Raise unless a collective is asked of a cluster, for a number of bytes."""
+    if not isinstance(cluster, Cluster):
+        raise TypeError(
+            f"{what} got cluster={cluster!r}; expected a simulator.Cluster. Make one with Cluster.star(...)."
+        )
+    for name, size in (("payload_bytes", payload_bytes), ("envelope_bytes", envelope_bytes)):
+        if not (isinstance(size, (int, float, np.number)) and 0 <= size <= sys.float_info.max):
+            raise ValueError(
+                f"{what} got {name}={size!r}; expected a number of at least 0 that fits into a float. Give bytes."
+            )
 
 
 def soonest(

@@ -24,14 +24,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from simulator.fabric import Fabric
 from simulator.topology import Cluster, DeviceKind, Links
 
 GIBIBYTE = 2**30
 
+V100 = DeviceKind("V100", 32e9, 125e12, 900e9)
 A100 = DeviceKind("A100", 80e9, 312e12, 2.039e12)
 H100 = DeviceKind("H100", 80e9, 989e12, 3.35e12)
 H200 = DeviceKind("H200", 141e9, 989e12, 4.8e12)
 B200 = DeviceKind("B200", 180e9, 2.25e15, 8e12)
+MI300X = DeviceKind("MI300X", 192e9, 1307e12, 5.3e12)
 TPU_V4 = DeviceKind("TPU v4", 32 * GIBIBYTE, 275e12, 1.228e12)
 TPU_V5E = DeviceKind("TPU v5e", 16 * GIBIBYTE, 197e12, 819e9)
 TPU_V5P = DeviceKind("TPU v5p", 95 * GIBIBYTE, 459e12, 2.765e12)
@@ -47,6 +50,14 @@ _PCIE_SHARE = 0.86
 _TCP_SHARE = 1448 / 1538
 
 _GIGABIT = 1e9 / 8
+_PCIE_COUNTED = {4: 24e9, 5: 48e9}  # by NCCL, for 16 lanes (src/graph/topo.cc)
+
+# What collective libraries go by: the speed of all links of a device, as NCCL and RCCL count it (src/graph/topo.h of both).
+_VOLTA = Fabric("volta", "nvlink", 6 * 20.0e9, link_bytes_per_second=20.0e9)
+_AMPERE = Fabric("ampere", "nvlink", 12 * 20.0e9, processor="amd")
+_HOPPER = Fabric("hopper", "nvlink", 18 * 20.6e9, adds_in_switch=True)
+_BLACKWELL = Fabric("blackwell", "nvlink", 18 * 40.1e9, adds_in_switch=True)
+_CDNA = Fabric("cdna", "xgmi", 7 * 48.0e9, processor="amd")
 _PCIE_WIRE = {4: 16 * 16e9 / 8 * 128 / 130, 5: 16 * 32e9 / 8 * 128 / 130}
 
 
@@ -56,22 +67,50 @@ def dgx_a100(hosts: int = 1, *, network_gigabits: int = 200) -> Cluster:
     >>> dgx_a100(hosts=2)
     <Cluster DGX A100 of 16 devices>
     """
-    return _dgx("DGX A100", A100, hosts, 300e9, 12 * 20.0e9, network_gigabits)
+    return _dgx("DGX A100", A100, hosts, 300e9, network_gigabits, _AMPERE)
 
 
 def dgx_h100(hosts: int = 1, *, network_gigabits: int = 400) -> Cluster:
     """Boxes of eight H100 SXM on NVLink 4, joined by eight networks of 400 Gb/s."""
-    return _dgx("DGX H100", H100, hosts, 450e9, 18 * 20.6e9, network_gigabits)
+    return _dgx("DGX H100", H100, hosts, 450e9, network_gigabits, _HOPPER)
 
 
 def dgx_h200(hosts: int = 1, *, network_gigabits: int = 400) -> Cluster:
     """Boxes of eight H200 SXM on NVLink 4, joined by eight networks of 400 Gb/s."""
-    return _dgx("DGX H200", H200, hosts, 450e9, 18 * 20.6e9, network_gigabits)
+    return _dgx("DGX H200", H200, hosts, 450e9, network_gigabits, _HOPPER)
 
 
 def dgx_b200(hosts: int = 1, *, network_gigabits: int = 400) -> Cluster:
     """Boxes of eight B200 on NVLink 5, joined by eight networks of 400 Gb/s."""
-    return _dgx("DGX B200", B200, hosts, 900e9, 18 * 40.1e9, network_gigabits)
+    return _dgx("DGX B200", B200, hosts, 900e9, network_gigabits, _BLACKWELL)
+
+
+def dgx_v100(hosts: int = 1, *, network_gigabits: int = 100) -> Cluster:
+    """Boxes of eight V100 SXM, joined one by one by six links of NVLink 2 each, with four networks of 100 Gb/s."""
+    return _dgx("DGX V100", V100, hosts, 150e9, network_gigabits, _VOLTA, adapters=4)
+
+
+def aws_p4d(hosts: int = 1) -> Cluster:
+    """Hosts of eight A100 of 40 GB with four EFA networks of 100 Gb/s."""
+    fabric = dataclasses.replace(_AMPERE, processor="intel", adapter_latency_seconds=75e-6)
+    return _dgx("AWS p4d", dataclasses.replace(A100, memory_bytes=40e9), hosts, 300e9, 100, fabric, adapters=4)
+
+
+def aws_p5(hosts: int = 1) -> Cluster:
+    """Hosts of eight H100 with four EFA networks of 100 Gb/s for each device, which the plugin of the library joins to one."""
+    fabric = dataclasses.replace(_HOPPER, processor="amd", adapter_latency_seconds=75e-6)
+    return _dgx("AWS p5", H100, hosts, 450e9, 400, fabric)
+
+
+def aws_p5en(hosts: int = 1) -> Cluster:
+    """Hosts of eight H200 with two EFA networks of 200 Gb/s for each device, likewise."""
+    fabric = dataclasses.replace(_HOPPER, adapter_latency_seconds=35e-6)
+    return _dgx("AWS p5en", H200, hosts, 450e9, 400, fabric)
+
+
+def mi300x(hosts: int = 1, *, network_gigabits: int = 400) -> Cluster:
+    """Boxes of eight MI300X, each joined to each other one by xGMI, and eight networks of 400 Gb/s."""
+    return _dgx("MI300X", MI300X, hosts, 7 * 64e9, network_gigabits, _CDNA)
 
 
 def pcie_box(devices: int, *, generation: int = 4, kind: DeviceKind | None = None) -> Cluster:
@@ -84,7 +123,8 @@ def pcie_box(devices: int, *, generation: int = 4, kind: DeviceKind | None = Non
     _require_choice("pcie_box", "generation", generation, _PCIE_WIRE)
     wire = _PCIE_WIRE[generation]
     cluster = Cluster.star(devices, _PCIE_SHARE * wire, _PCIE_SECONDS, kind)
-    return _named(cluster, "PCIe box", [wire, wire])
+    fabric = Fabric("ampere", "pcie", _PCIE_COUNTED[generation], processor="amd")
+    return _named(cluster, "PCIe box", [wire, wire], fabric)
 
 
 def ethernet(hosts: int, devices_per_host: int, gigabits: float, *, kind: DeviceKind | None = None) -> Cluster:
@@ -103,7 +143,8 @@ def ethernet(hosts: int, devices_per_host: int, gigabits: float, *, kind: Device
     cluster = Cluster.hosts(
         hosts, devices_per_host, _PCIE_SHARE * inside, _PCIE_SECONDS, _TCP_SHARE * outside, _TCP_SECONDS, kind
     )
-    return _named(cluster, "Ethernet", [inside, inside, outside, outside])
+    fabric = Fabric("ampere", "pcie", _PCIE_COUNTED[4], adapters=1, adapter_bytes_per_second=outside)
+    return _named(cluster, "Ethernet", [inside, inside, outside, outside], fabric)
 
 
 def tpu_v4(shape: Sequence[int]) -> Cluster:
@@ -130,16 +171,20 @@ def tpu_v5p(shape: Sequence[int]) -> Cluster:
     return _tpu("tpu_v5p", TPU_V5P, shape, dimensions=3, most=8960, wire=100e9, bandwidth=90e9)
 
 
-def _dgx(name: str, kind: DeviceKind, hosts: int, wire: float, bandwidth: float, gigabits: int) -> Cluster:
+def _dgx(
+    name: str, kind: DeviceKind, hosts: int, wire: float, gigabits: int, fabric: Fabric, adapters: int = 8
+) -> Cluster:
     function = name.lower().replace(" ", "_")
     _require_count(function, "hosts", hosts)
     _require_choice(function, "network_gigabits", gigabits, (100, 200, 400))
+    bandwidth = fabric.device_bytes_per_second
+    fabric = dataclasses.replace(fabric, adapters=adapters, adapter_bytes_per_second=gigabits * _GIGABIT)
     if hosts == 1:
-        return _named(Cluster.star(8, bandwidth, _NVLINK_SECONDS, kind), name, [wire, wire])
-    # A cluster of hosts has one link out of each, so it stands for the eight adapters together.
-    network = 8 * gigabits * _GIGABIT
+        return _named(Cluster.star(8, bandwidth, _NVLINK_SECONDS, kind), name, [wire, wire], fabric)
+    # A cluster of hosts has one link out of each, so it stands for all adapters together.
+    network = adapters * gigabits * _GIGABIT
     cluster = Cluster.hosts(hosts, 8, bandwidth, _NVLINK_SECONDS, _NETWORK_SHARE * network, _NETWORK_SECONDS, kind)
-    return _named(cluster, name, [wire, wire, network, network])
+    return _named(cluster, name, [wire, wire, network, network], fabric)
 
 
 def _tpu(
@@ -161,11 +206,11 @@ def _tpu(
     return _named(cluster, kind.name, [wire] * len(cluster.links))
 
 
-def _named(cluster: Cluster, name: str, wires: Sequence[float]) -> Cluster:
+def _named(cluster: Cluster, name: str, wires: Sequence[float], fabric: Fabric | None = None) -> Cluster:
     links: list[Links] = [
         dataclasses.replace(link, wire_bytes_per_second=wire) for link, wire in zip(cluster.links, wires, strict=True)
     ]
-    return dataclasses.replace(cluster, name=name, links=tuple(links))
+    return dataclasses.replace(cluster, name=name, links=tuple(links), fabric=fabric)
 
 
 def _is_count(value: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from simulator.fabric import Fabric
 from simulator.limits import MOST_CLUSTER_LINKS, MOST_DEVICES
 from simulator.routing import Explicit, FatTree, Hosts, Routes, Routing, Star, Torus
 
@@ -66,6 +67,7 @@ class Cluster:
     kind: DeviceKind = DeviceKind()
     devices_per_host: int = 0  # 0 where all devices share one host
     sharing: Sharing = "equal"
+    fabric: Fabric | None = None  # what collective libraries go by; without it, they go by the links
 
     def __post_init__(self) -> None:
         _require_count("devices", self.device_count)
