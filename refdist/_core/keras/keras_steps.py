@@ -70,11 +70,11 @@ class Steps:
         self._of_data = takes_data_alone(model, kind) or ((own_loss or taped) and not custom)
         apart = self._compiles and not self._of_data and not (custom and kind == "train")
         self._uneven = functools.partial(
-            self._run_step, replica_step=self._compiled_step if apart else self._replica_step
+            self.run_step, replica_step=self._compiled_step if apart else self._replica_step
         )
         self._even: Callable[..., Any] = self._uneven
         if self._workers == 1:
-            self._even = function(self._run_step, trace_once=True) if self._compiles else self._run_step
+            self._even = function(self.run_step, trace_once=True) if self._compiles else self.run_step
         self._programs: dict[Any, Any] = {}  # by share; that of the optimizer by name
 
     def __call__(self, state: Any, iterator: Iterator[Any]) -> tuple[Any, Any]:
@@ -92,7 +92,8 @@ class Steps:
             return outputs[-1], state
         return nest.transpose(outputs, np.concatenate, AssertionError), state
 
-    def _run_step(self, pieces: Any, shares: Any, replica_step: Callable[..., Any] | None = None) -> Any:
+    def run_step(self, pieces: Any, shares: Any, replica_step: Callable[..., Any] | None = None) -> Any:
+        """Take one step on all replicas, each with its own piece of a batch and its share of it."""
         strategy = self._model.distribute_strategy
         outputs = strategy.run(replica_step or self._replica_step, args=(pieces, shares))
         if self._kind == "predict":
