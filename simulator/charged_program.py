@@ -13,9 +13,16 @@ if TYPE_CHECKING:
 
 
 class ChargedProgram:
-    """Surrounds each run of a program: it needs room, and moves the clocks on."""
+    """Surrounds each run of a program: it needs room, and moves the clocks on.
 
-    def __init__(self, backend: "ClusterBackend", places: Sequence[int], cost: Any, algorithm: str) -> None:
+    Args:
+        overlaps: whether devices go on computing while they exchange, because the program has a block of `overlap()`.
+    """
+
+    def __init__(
+        self, backend: "ClusterBackend", places: Sequence[int], cost: Any, algorithm: str, overlaps: bool = False
+    ) -> None:
+        self._overlaps = overlaps
         self._backend, self._clock, self._places, self._cost = backend, backend.clock, places, cost
         gathered = {"all_gather": len(places)}
         self._sizes = [part.size_bytes * gathered.get(part.kind, 1) for part in cost.steps]
@@ -32,9 +39,20 @@ class ChargedProgram:
         if clock.overlaps:
             clock.wait(places, np.full(len(places), max(map(ready_of, brought()), default=0.0)))
         with clock.step(places):
-            self._advance()
+            self._run()
         with self._backend.unmetered():
             yield None if memory is None else self._keep
+
+    def _run(self) -> None:
+        if not self._overlaps:
+            self._advance()
+            return
+        self._clock.overlapping += 1
+        try:
+            self._advance()
+        finally:
+            self._clock.overlapping -= 1
+            self._clock.catch_up(self._places)
 
     def _advance(self) -> None:
         """Let the devices compute and exchange what the program says."""

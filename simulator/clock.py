@@ -47,6 +47,7 @@ class Clock:
         self.communicating = np.zeros(cluster.device_count)
         self.waiting = np.zeros(cluster.device_count)
         self.overlapping = 0  # how many blocks are open in which devices go on computing while they communicate
+        self.next_program_overlaps = False  # whether the program that is being written has such a block
         self._free = np.zeros(cluster.device_count)  # when the last exchange of each device is over
         self.lock = threading.RLock()  # several threads may run programs on one cluster
         self.recordings: list[list[Trace]] = []  # of those who ask for it
@@ -160,10 +161,14 @@ class Clock:
             )
         return self._exchanged(chosen, begin, done)
 
-    @_alone
     def in_switch(self, devices: Sequence[int], payload_bytes: float, ready: Array | None = None) -> Array:
         """Let the switch add up what devices send, beginning when the last of them is there; all are done at once."""
         seconds = predict_all_reduce(self.cluster, payload_bytes, IN_SWITCH).seconds
+        return self.at_once(devices, seconds, IN_SWITCH, ready)
+
+    @_alone
+    def at_once(self, devices: Sequence[int], seconds: float, name: str, ready: Array | None = None) -> Array:
+        """Let devices exchange something for some time, from when the last of them is there; all are done at once."""
         chosen = np.asarray(devices)
         begin = self._begin(chosen, ready)
         latest = float(begin.max())
@@ -173,7 +178,7 @@ class Clock:
             waits = [
                 Span(track, "wait", start, latest, "wait") for track, start in zip(tracks, begin.tolist(), strict=True)
             ]
-            spans = [Span(track, IN_SWITCH, latest, latest + seconds, "collective") for track in tracks]
+            spans = [Span(track, name, latest, latest + seconds, "collective") for track in tracks]
             self._record(Trace((*(one for one in waits if one.start_seconds < latest), *spans)))
         return self._exchanged(chosen, begin, np.full(chosen.size, latest + seconds))
 

@@ -26,6 +26,7 @@ from simulator.charged_program import ChargedProgram
 from simulator.clock import Clock
 from simulator.collective_choice import CollectiveChoice
 from simulator.collective_values import value_on
+from simulator.library import Launch, Library
 from simulator.memory import Memory
 from simulator.schedules import Schedule, all_gather, broadcast, point_to_point
 from simulator.simulator_backend import SimulatorBackend
@@ -43,13 +44,20 @@ class ClusterBackend(SimulatorBackend):
     A place is the number of a device in the cluster. The host's CPU has none: what happens there takes no time.
     """
 
-    def __init__(self, cluster: Cluster, algorithm: str | None = None, accumulate: Any = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        algorithm: str | None = None,
+        accumulate: Any = None,
+        library: Library | None = None,
+        launch: Launch | None = None,
+    ) -> None:
         kind = "tpus" if cluster.kind.name.lower().startswith("tpu") else "gpus"
         super().__init__(**{kind: cluster.device_count})
         virtual = [device for device in self._devices if device.kind != "CPU"]
         names = _names(virtual)
         self._places = {device: place for place, device in enumerate(virtual)}
-        self._choice = CollectiveChoice.of(algorithm, accumulate)
+        self._choice = CollectiveChoice.of(algorithm, accumulate, library, launch)
         self._share = WorkerShare.whole(len(virtual))
         self._last_exchanges = self._share.exchanges  # the exchanges of the workers that were made last
         self.clock = Clock(cluster, names)
@@ -209,7 +217,8 @@ class ClusterBackend(SimulatorBackend):
         self, devices: Sequence[Device], cost: Any, algorithm: str
     ) -> Callable[..., AbstractContextManager[Any]] | None:
         places = self.places_of(devices)
-        return ChargedProgram(self, places, cost, algorithm) if len(places) == len(devices) else None
+        overlaps, self.clock.next_program_overlaps = self.clock.next_program_overlaps, False
+        return ChargedProgram(self, places, cost, algorithm, overlaps) if len(places) == len(devices) else None
 
     def claimed(self, tensor: Tensor, ready: float = 0.0) -> Tensor:
         if isinstance(tensor, TimedTensor):
@@ -271,6 +280,11 @@ class ClusterBackend(SimulatorBackend):
         """Let devices exchange so many bytes, and say when each is done; without a schedule the switch adds them up."""
 
         def move_clocks() -> Any:
+            if self._choice.library is not None:
+                name = "all_reduce" if schedule is None else schedule.name
+                found = self._choice.estimate(self.clock, name, size, places)
+                said = f"{found.algorithm} {found.protocol}"
+                return self.clock.at_once(places, found.seconds, said, ready)
             if schedule is None:
                 return self.clock.in_switch(places, size, ready)
             return self.clock.collective(schedule, places, size, ready)

@@ -3,14 +3,20 @@
 from typing import Any
 
 from simulator.cluster_backend import ClusterBackend
-from simulator.prediction import IN_SWITCH, predict_all_reduce
+from simulator.library import Launch, Library
+from simulator.prediction import IN_SWITCH, by_library, predict_all_reduce
 from simulator.schedules import ALGORITHMS
 from simulator.simulator_backend import SimulatorBackend
 from simulator.topology import Cluster
 
 
 def open_simulator(
-    cluster: Cluster | None = None, algorithm: str | None = None, accumulate: Any = None, **counts: Any
+    cluster: Cluster | None = None,
+    algorithm: str | None = None,
+    accumulate: Any = None,
+    library: Library | None = None,
+    launch: Launch | None = None,
+    **counts: Any,
 ) -> SimulatorBackend:
     """Make virtual devices: so many of each kind, or those of a cluster, with its links, memory and time.
 
@@ -20,19 +26,32 @@ def open_simulator(
         algorithm: the one that all collectives use, whatever a strategy's cross_device_ops say; "auto" is the fastest.
         accumulate: float32 or float64, in which narrower floats are added up. Without it, each sum is rounded to the
             dtype of the floats themselves.
+        library: the collective library whose times count, such as `simulator.libraries.nccl("2.27")`; the algorithm is then one of
+            its own, and sums are in the order of the one that it takes.
+        launch: how the library is started.
         counts: how many devices there are of each kind: cpus, gpus, tpus.
     """
+    asked = {"algorithm": algorithm, "accumulate": accumulate, "library": library, "launch": launch}
     if cluster is None:
-        if algorithm is not None or accumulate is not None:
+        given = ", ".join(f"{name}={value!r}" for name, value in asked.items() if value is not None)
+        if given:
             raise TypeError(
-                f"The simulator was asked for algorithm={algorithm!r} and accumulate={accumulate!r} without a cluster; expected "
-                f"one, because devices without links add up in their own order. Give cluster=simulator.Cluster.star(...)."
+                f"The simulator was asked for {given} without a cluster; expected one, because devices without links add up in "
+                f"their own order and take no time. Give cluster=simulator.Cluster.star(...)."
             )
         return SimulatorBackend(**counts)
     if counts or not isinstance(cluster, Cluster):
         raise TypeError(
             f"The simulator was asked for cluster={cluster!r} and {', '.join(counts) or 'nothing else'}; expected a "
             f"simulator.Cluster alone, because it says how many devices there are. Leave the others out."
+        )
+    if library is not None:
+        wanted = None if algorithm == "auto" else algorithm
+        by_library("all_reduce", cluster, 0.0, library, launch or Launch(), wanted)  # raises where that cannot be
+        return ClusterBackend(cluster, wanted, accumulate, library, launch)
+    if launch is not None:
+        raise TypeError(
+            f"The simulator was asked for launch={launch!r} without a library; expected both. Give library=."
         )
     if algorithm is not None and algorithm not in ("auto", IN_SWITCH, *ALGORITHMS):
         raise ValueError(
