@@ -41,7 +41,7 @@ def play(
     bandwidth: Any,  # of each link, in bytes per second
     begin: Any,  # when each device is ready
     most: int,  # how many messages can be under way at once
-    first: Any,  # out: when each message was sent; None where nobody asks
+    first: Any,  # out: when each message was sent; empty where nobody asks, as another type would be compiled anew
     last: Any,  # out: when it had arrived
 ) -> Any:
     """When each device is done, how many messages arrived, and how many never will."""
@@ -78,7 +78,7 @@ def _play(sent: Any, own: Any, routes: Any, bandwidth: Any, begin: Any, most: in
                     touches = _leave(users, slot, sent.route[message], routes, touches)
                     comers = _arrive(progress, own, sent, message, now, comers)
                     arrivals += 1
-                    if last is not None:
+                    if last.size > 0:
                         last[message] = now
                 else:
                     touches = _join(users, slot, sent.route[message], routes, touches)
@@ -140,7 +140,7 @@ def _enter(
             slots.heap[events] = slot
             _rise(slots.heap, slots.place, slots.due, events)
             events += 1
-            if first is not None:
+            if first.size > 0:
                 first[message] = now
         at += 1
     progress.times[device] += 1

@@ -323,6 +323,7 @@ def run_messages(
         )
     repeat = np.ones(messages.round.max(initial=0) + 1, np.int64) if messages.repeat is None else messages.repeat
     latency = cluster.latency_of(routes)
+    first, last = (np.empty(0) if times is None else times for times in (first, last))
     done, count, left = flows.play(
         messages.source, messages.target, messages.size, pair, own, own_round, own_start, repeat, narrow.start, narrow.links,
         latency, cluster.weights(latency), bandwidth, begin, max(most, 1), first, last,

@@ -1,5 +1,6 @@
 """What every test can rely on: a fresh choice of backend, and eight host devices in JAX."""
 
+import gc
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ import pytest
 import refdist
 from refdist._core.backends import choosing
 from refdist._core.base.where import HERE, Where
+from tests.thorough import examples
 
 # A shell lets what runs in its background ignore these, and children of tests would ignore them, too.
 for number in (signal.SIGINT, signal.SIGHUP):
@@ -26,12 +28,24 @@ for number in (signal.SIGINT, signal.SIGHUP):
 
 hypothesis.settings.register_profile(
     "refdist",
+    max_examples=examples(50, 100),
     deadline=None,
     derandomize=True,
     print_blob=True,
     suppress_health_check=[hypothesis.HealthCheck.differing_executors],  # one contract, several subclasses
 )
 hypothesis.settings.load_profile("refdist")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage among what all tests are made of: it stays until the end, and there is much of it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

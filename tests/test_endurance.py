@@ -1,4 +1,4 @@
-"""Long loops: ten thousand staged steps neither abort the process nor fill its memory."""
+"""Long loops: five thousand staged steps neither abort the process nor fill its memory."""
 
 import json
 import os
@@ -45,17 +45,17 @@ def peak_megabytes():
 
 
 x = strategy.run(lambda: jnp.arange(4.0))
-for _ in range(2_000):
+for _ in range(1_000):
     loss = step(x)
 early = peak_megabytes()
-for _ in range(8_000):
+for _ in range(4_000):
     loss = step(x)
 result = {"loss": float(loss), "steps": int(count.read_value()), "traces": len(traces), "growth": peak_megabytes() - early}
 print(json.dumps(result))
 """
 
 
-def test_ten_thousand_steps_neither_abort_nor_fill_the_memory():
+def test_five_thousand_steps_neither_abort_nor_fill_the_memory():
     environment = os.environ | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"}
 
     ended = subprocess.run(
@@ -65,5 +65,5 @@ def test_ten_thousand_steps_neither_abort_nor_fill_the_memory():
     assert 0 == ended.returncode, ended.stderr
     result = json.loads(ended.stdout)
     assert result["loss"] < 1e-6
-    assert (8 * 10_000, 8) == (result["steps"], result["traces"])
-    assert result["growth"] < 20
+    assert (8 * 5_000, 8) == (result["steps"], result["traces"])
+    assert result["growth"] < 10

@@ -10,9 +10,11 @@ import pytest
 
 import refdist
 from refdist._core.backends import choosing
+from tests.thorough import THOROUGH
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 ANSWERS = json.loads((PROGRAMS / "answers.json").read_text())  # of TensorFlow 2.21, by record.py
+WITH_WORKERS = ("multi_worker_fit", "parameter_server")
 
 
 def changed(name, folder, monkeypatch):
@@ -35,8 +37,15 @@ def backend(request, monkeypatch):
     monkeypatch.setattr(choosing, "_virtual_cpus", None)
 
 
-@pytest.mark.parametrize("backend", ["simulator", "jax:cpus=2"], indirect=True)
-@pytest.mark.parametrize("name", ANSWERS)
+def runs():
+    """Every program on JAX, and on the simulator those that test_lint.py does not run there, and two of those that it does."""
+    for name in ANSWERS:
+        yield name, "jax:cpus=2"
+        if THOROUGH or name in (*WITH_WORKERS, "custom_training", "keras_fit"):
+            yield name, "simulator"
+
+
+@pytest.mark.parametrize(("name", "backend"), list(runs()), indirect=["backend"])
 def test_a_program_of_tensorflow_has_the_same_losses(name, backend, tmp_path, monkeypatch):
     program = changed(name, tmp_path, monkeypatch)
     workers = getattr(program, "WORKERS", None)

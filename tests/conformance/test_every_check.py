@@ -10,6 +10,8 @@ from conformance.checks import checks
 from conformance.faults import faults
 from conformance.implementations import find
 from conformance.results import Status
+from conformance.selection import quickest
+from tests.thorough import examples
 
 BUILT = ["ATTR", "SCOPE", "CTX", "VAR", "RUN", "REDUCE", "LOCAL", "VALUES", "ONE", "MIRROR", "CENTRAL", "DEVICE"]
 BUILT += ["DATASET", "DATAFN", "NUMPY", "ITER", "V1RUN", "CONFIG", "CLUSTER", "LOGICAL", "FUNC", "KERAS"]
@@ -33,8 +35,10 @@ def test_the_check_fails_on_its_fault_and_passes_without_it(id):
     # In this process nothing can time out, so that the first count of replicas with which the check fails settles it.
     broken = (run_with_fault(find("simulator"), check, count, faults()[id]).status for count in check.replicas)
     assert Status.FAIL in broken, "the check does not notice its planted fault"
-    for implementation in ("host", "simulator"):
-        results = [run_case(find(implementation), check, count) for count in check.replicas]
+    # The host does everything as the simulator does but for the folding of arrays, which two replicas show.
+    counts = {"simulator": check.replicas, "host": quickest(check.replicas)[: examples(1, 8)]}
+    for implementation, replicas in counts.items():
+        results = [run_case(find(implementation), check, count) for count in replicas]
         assert [] == [result for result in results if result.status is not Status.PASS]
 
 

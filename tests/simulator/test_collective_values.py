@@ -8,6 +8,7 @@ from hypothesis import strategies as generators
 
 from simulator.collective_values import value_on
 from simulator.schedules import ALGORITHMS
+from tests.thorough import examples
 
 DTYPES = ["float32", "float64", "float16", "int32", "int64", "uint8", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn]
 
@@ -47,7 +48,7 @@ def scalar(schedule, rows, op):
     op=generators.sampled_from(sorted(ADD)),
     seed=generators.integers(0, 99),
 )
-@settings(max_examples=200)
+@settings(max_examples=examples(80, 200))
 def test_values_are_bit_equal_to_a_scalar_fold_in_the_same_order(algorithm, devices, host, size, dtype, op, seed):
     schedule = ALGORITHMS[algorithm](devices, host if devices % host == 0 else devices)
     numbers = np.random.default_rng(seed).normal(0, 9, (devices, size))

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as generators
 
-from simulator import Cluster
+from simulator import Cluster, flows
 from simulator.prediction import Messages, run_messages
 from simulator.routing import Routes
 from simulator.topology import Links
+from tests.thorough import examples
 
 NANOSECOND = Fraction(1, 10**9)
 
@@ -146,7 +147,7 @@ class Reference:
 
 
 @given(case=cases())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100, 300), deadline=None)
 def test_messages_arrive_when_exact_fractions_say(case):
     links = tuple(
         Links("link", 1, float(bandwidth), float(latency * NANOSECOND))
@@ -171,3 +172,16 @@ def test_messages_arrive_when_exact_fractions_say(case):
         assert load == sum(
             size for (_, _, size, _), way in zip(case.messages, expected.routes, strict=True) if link in way
         )
+
+
+def test_one_compiled_loop_serves_those_who_ask_for_the_times_of_messages_and_those_who_do_not():
+    cluster = Cluster.star(2, 1e9, 1e-6)
+    ends = np.array([0, 1], np.int32)
+    messages = Messages(ends, ends[::-1].copy(), np.ones(2), np.zeros(2, np.int32))
+    first, last = np.zeros(2), np.zeros(2)
+
+    asked, _, _ = run_messages(cluster, messages, np.zeros(2), first, last)
+    unasked, _, _ = run_messages(cluster, messages, np.zeros(2))
+
+    assert asked.tolist() == unasked.tolist() == last.tolist()
+    assert {"array(float64, 1d, C)"} == {str(signature[-1]) for signature in flows.play.signatures}

@@ -15,6 +15,7 @@ from simulator import Cluster, predict_all_reduce, presets
 from simulator.limits import TooLarge
 from simulator.prediction import arrivals, by_message, played, round_by_round
 from simulator.schedules import ALGORITHMS, all_to_one, ring
+from tests.thorough import examples
 
 BANDWIDTH, LATENCY = 12.5e9, 500e-9
 TABLE = pathlib.Path(__file__).parent.parent / "fixtures" / "simgrid.csv"
@@ -107,7 +108,7 @@ CLUSTERS = [
     algorithm=generators.sampled_from(sorted(ALGORITHMS)),
     payload=generators.sampled_from([0, 1, 4096, 10**6]),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(50, 150))
 def test_the_fast_path_gives_what_the_general_engine_gives(make, devices, algorithm, payload):
     cluster = make(devices)
     schedule = ALGORITHMS[algorithm](cluster.device_count, cluster.host_size)

@@ -14,6 +14,7 @@ from simulator.limits import TooLarge
 from simulator.prediction import arrivals, one_by_one
 from simulator.relays import _groups, relayed
 from simulator.schedules import all_gather, halving_doubling, reduce_scatter, ring
+from tests.thorough import examples
 
 latencies = generators.sampled_from([0.0, 1e-7, 1e-6, 3.3e-6])
 bandwidths = generators.sampled_from([1e8, 1e9, 3e9, 1e10])
@@ -52,7 +53,7 @@ clusters = generators.one_of(
     sharing=generators.sampled_from(["equal", "latency"]),
     data=generators.data(),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50, 150), deadline=None)
 def test_rings_give_the_bits_of_playing_every_message(cluster, make, payload, envelope, sharing, data):
     cluster, count = dataclasses.replace(cluster, sharing=sharing), cluster.device_count
     devices = np.array(

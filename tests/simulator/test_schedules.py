@@ -11,6 +11,7 @@ from hypothesis import strategies as generators
 from simulator import schedules
 from simulator.limits import TooLarge
 from simulator.schedules import ALGORITHMS, schedule_of
+from tests.thorough import examples
 
 POWERS = [2, 4, 8, 16, 32]
 
@@ -36,7 +37,7 @@ def played(schedule):
     devices=generators.integers(1, 21),
     host_size=generators.integers(1, 8),
 )
-@settings(max_examples=120)
+@settings(max_examples=examples(50, 120))
 def test_every_device_ends_with_each_contribution_once(algorithm, devices, host_size):
     schedule = schedule_of(algorithm, devices, host_size)
     everyone = collections.Counter(range(devices))

@@ -14,6 +14,7 @@ from refdist._core.backends.host_backend import HostBackend
 from simulator.folding import fold
 from simulator.simulator_backend import SimulatorBackend
 from tests.generators import DTYPES, alike
+from tests.thorough import examples
 
 FOLDER = pathlib.Path(simulator.__file__).parent
 
@@ -54,7 +55,7 @@ def test_that_the_test_above_can_fail():
 
 
 @given(arrays=alike(), large=generators.booleans())
-@settings(max_examples=100)
+@settings(max_examples=examples(40, 100))
 def test_sums_of_any_size_have_the_bits_of_a_fold(arrays, large):
     if large:
         arrays = [np.tile(array.reshape(-1), 1 << 14) for array in arrays if array.size] or [np.ones(1 << 17)] * 3

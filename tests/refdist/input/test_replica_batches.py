@@ -21,6 +21,7 @@ from refdist._core.input.replica_batches import (
 from refdist._core.input.stage import Stage
 from refdist._core.replicas.specs import PerReplicaSpec
 from refdist._core.strategies.plan import Plan
+from tests.thorough import examples
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Replica.*got no rows:RuntimeWarning"
@@ -65,7 +66,7 @@ def steps_of(source, local):
     workers=generators.integers(1, 3),
     policy=generators.sampled_from([Policy.AUTO, Policy.DATA]),
 )
-@settings(max_examples=400)
+@settings(max_examples=examples(130, 400))
 def test_each_step_is_one_global_batch_over_the_replicas_of_all_workers(n, batch, local, workers, policy):
     own = []
     for index in range(workers):

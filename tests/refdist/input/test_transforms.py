@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as generators
 
 import refdist as tf
+from tests.thorough import examples
 
 Dataset = tf.data.Dataset
 INFINITE, UNKNOWN = tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
@@ -30,7 +31,7 @@ STAGES = {
     total=generators.integers(0, 9),
     chain=generators.lists(generators.tuples(generators.sampled_from(sorted(STAGES)), counts), max_size=4),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(60, 150))
 def test_a_chain_delivers_what_the_same_does_to_a_list_and_knows_how_many(total, chain):
     data, rows = Dataset.range(total), list(range(total))
     for name, number in chain:

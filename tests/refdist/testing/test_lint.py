@@ -3,6 +3,7 @@
 import inspect
 import warnings
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as generators
@@ -10,23 +11,24 @@ from hypothesis import strategies as generators
 import refdist as tf
 from refdist._core.backends import choosing
 from tests.refdist.testing.linted_programs import linted
-from tests.test_programs import ANSWERS, changed
+from tests.test_programs import ANSWERS, WITH_WORKERS, changed
 
 
-@pytest.mark.parametrize("name", [name for name in ANSWERS if name not in ("multi_worker_fit", "parameter_server")])
-def test_nothing_is_found_in_the_programs_of_tensorflow(name, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", [name for name in ANSWERS if name not in WITH_WORKERS])
+def test_nothing_is_found_in_the_programs_of_tensorflow_nor_changed(name, tmp_path, monkeypatch):
     monkeypatch.setenv("REFDIST_BACKEND", "simulator")
     monkeypatch.setattr(choosing, "_used", False)
     monkeypatch.setattr(choosing, "_virtual_cpus", None)
     program = changed(name, tmp_path, monkeypatch)
     with linted(monkeypatch) as reports:
-        program.main()
+        losses = program.main()
 
     # These clip the gradients of each replica, as Keras does: what they compute does depend on how many there are.
     expected = {"bent-before-reduce"} if name in ("fine_tuning", "keras_fit") else set()
 
     assert reports
     assert expected == {finding.kind for report in reports for finding in report.findings}
+    np.testing.assert_allclose(losses, ANSWERS[name], rtol=1e-5, atol=1e-6)
 
 
 @pytest.fixture
