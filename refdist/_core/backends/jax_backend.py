@@ -20,6 +20,7 @@ from refdist._core.base.jax_facts import is_tracer
 from refdist._core.compilers.means import averaged
 from refdist._core.compilers.mesh_compiler import MeshCompiler
 from refdist._core.compilers.meshes import constrained, sharding
+from refdist._core.compilers.spanning_compiler import SpanningCompiler
 from refdist._core.devices.device import Device, resolve
 from refdist._core.devices.tpu_topology import mesh_shape
 from refdist._core.seam.backend import Tensors
@@ -182,7 +183,7 @@ class JaxBackend:
         return self._device(device)
 
     def compiler(self, plan: "Plan") -> Compiler:
-        return MeshCompiler(plan, self)
+        return MeshCompiler(plan, self) if plan.peers is None else SpanningCompiler(plan, self)
 
 
 def _require_exact(value: Any) -> None:

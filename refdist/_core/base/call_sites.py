@@ -41,7 +41,7 @@ class _Kind(enum.Enum):
 
 
 _OURS, _SIMULATOR, _NATIVE = _Kind.OURS, _Kind.SIMULATOR, _Kind.NATIVE
-_LEFT_OUT = frozenset({_Kind.JAX, _Kind.AUTOGRAPH})
+_JAX, _AUTOGRAPH = _Kind.JAX, _Kind.AUTOGRAPH  # left out; compared one by one, because an enum hashes itself in Python
 _KINDS: dict[str, _Kind] = {}  # by the name of a module
 # Pausing below the C++ code of JAX's own trees does no harm; below that of its callbacks, it ends the process.
 _CALLBACKS = frozenset({"jax._src.callback", "jax._src.debugging"})
@@ -71,7 +71,7 @@ def call_site(depth: int = 1, *, pausing: bool = False) -> Site:
                 f"{f' at {site[-1]}' if site else ''}; expected Python code alone between the replica's function and the call, "
                 f"because C++ code cannot be left halfway. Use tf.nest.map_structure or a loop, and make the call there."
             )
-        if kind not in _LEFT_OUT and (kind is not _NATIVE or name not in _CALLBACKS):
+        if kind is not _JAX and kind is not _AUTOGRAPH and (kind is not _NATIVE or name not in _CALLBACKS):
             code = frame.f_code
             known = _KNOWN.get((id(code), frame.f_lasti))
             place = _place(code, frame.f_lasti) if known is None else known[0]

@@ -6,6 +6,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 from refdist._core.backends.choosing import current
@@ -16,8 +17,10 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE, entered
 from refdist._core.clusters.file_watch import watched_files
 from refdist._core.devices.device import Device
+from refdist._core.replicas.garbage import MANY, fewer_collections
 from refdist._core.replicas.lockstep import pause, play
 from refdist._core.replicas.meeting import Meeting
+from refdist._core.seam.backend import NOWHERE
 from refdist._core.seam.capabilities import Clustered, required
 from refdist._core.seam.inspection import inspection_of
 from refdist._core.seam.peers import Peers
@@ -49,15 +52,16 @@ def run_workers(program: Callable[[int], Any], count: int) -> list[Any]:
         with entered(backend=backends[index], with_workers=(index, count, claims)):
             return program(index)
 
-    @contextlib.contextmanager
-    def resumed(index: int, paused: contextvars.Context | None) -> Generator[None]:
+    def resumed(index: int, paused: contextvars.Context | None) -> AbstractContextManager[Any]:
+        # Hundreds of workers resume at each meeting, and only the program of one looks at this; so it stays until the next one's.
+        os.environ["TF_CONFIG"] = configs[index]
         # Greenlets do not save which device a backend computes on, and a worker may pause inside a device scope.
-        device = None if paused is None else paused[HERE].device
-        with _environment(configs[index]), backends[index].on(device):
-            yield
+        return backends[index].on(None if paused is None else paused[HERE].device)
 
     inspection = inspection_of(current())
-    with watched_files() if inspection is not None and inspection.python else contextlib.nullcontext():
+    files = watched_files() if inspection is not None and inspection.python else NOWHERE
+    replicas = count * len(backends[0].devices())  # about as many as are paused at a time
+    with files, _same_environment(), fewer_collections(replicas) if replicas >= MANY else NOWHERE:
         return play(count, body, name=lambda index: f"worker {index} of {count}", noun="worker", scope=resumed)
 
 
@@ -154,9 +158,9 @@ def _joined(_: Any, lists: Sequence[list[Any]]) -> list[CommonValues]:
 
 
 @contextlib.contextmanager
-def _environment(config: str) -> Generator[None]:
+def _same_environment() -> Generator[None]:
+    """Leave TF_CONFIG as it was."""
     before = os.environ.get("TF_CONFIG")
-    os.environ["TF_CONFIG"] = config
     try:
         yield
     finally:

@@ -1,12 +1,15 @@
 """What only JAX itself can say: whether it is in a trace, which types are containers for it, what is inside of a random key."""
 
+import functools
 import itertools
+import operator
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import jax
+from jax._src import core  # pyright: ignore
 from jax._src.config import check_static_indices  # pyright: ignore
 from jax._src.core import eval_trace, extend_axis_env_nd, set_current_trace, trace_ctx  # pyright: ignore
 from jax._src.interpreters.partial_eval import DynamicJaxprTrace  # pyright: ignore
@@ -30,6 +33,13 @@ def _innermost() -> Any:
 
 
 _NUMBERS = itertools.count()
+# The same as trace_ctx.trace, where JAX keeps it, without a call of Python: every write of every replica asks for it.
+_HELD = getattr(core, "trace_state_strong_ref", None)
+_current_trace: Callable[[], Any] = (
+    functools.partial(operator.attrgetter("trace"), trace_ctx)
+    if _HELD is None
+    else functools.partial(operator.attrgetter("value"), _HELD)
+)
 
 # A trace is open in one thread only, so a new thread shows what the state outside of all traces looks like.
 with ThreadPoolExecutor(1) as _executor:
@@ -46,7 +56,7 @@ def unseen_trace() -> Generator[None]:
 def tracing() -> bool:
     """Say whether the code runs inside jit, grad, vmap, scan or the like."""
     # Nearly always JAX is in no trace at all; every write of every replica asks, and making a token takes seven times as long.
-    return trace_ctx.trace is not eval_trace and trace_state() not in _OUTSIDE
+    return _current_trace() is not eval_trace and trace_state() not in _OUTSIDE
 
 
 def treat_as_outside(trace: Any) -> None:

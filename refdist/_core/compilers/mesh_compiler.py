@@ -11,10 +11,9 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from refdist._core.base.where import HERE
-from refdist._core.compilers.jaxpr_steps import meets
+from refdist._core.compilers.mesh_arrays import Assembly, parts_of
 from refdist._core.compilers.meshes import AXIS, constrained, manual, mesh_of
 from refdist._core.compilers.replica_compiler import ReplicaCompiler, in_program
-from refdist._core.compilers.spanning import SpanningProgram, with_constants_as_inputs
 from refdist._core.devices.device import Device
 from refdist._core.seam.compiler import Compiled, Spec, WrittenProgram
 
@@ -34,20 +33,20 @@ class MeshCompiler(ReplicaCompiler):
         if self.count == self._logical == 1:
             self._same = self._each = SingleDeviceSharding(self._places[0])
         else:
-            cores = self._places
-            if self._logical > 1:
-                cores = [backend.real_device(core) for group in plan.logical for core in group]
-            elif plan.peers is not None:
-                cores = _of_all_processes(self._places)
-            self._mesh = mesh_of(cores, self.count, self._logical)
+            self._mesh = mesh_of(self._cores(plan), self.count, self._logical)
             self._same, self._each = (
                 NamedSharding(self._mesh, spec) for spec in (PartitionSpec(), PartitionSpec(AXIS))
             )
+            self._spread = Assembly(self._each, self.count)
         self._usual: Any = self._same
         # Programs with collectives that are dispatched on CPUs without waiting can abort the process.
         self.waits = self.count * self._logical > 1 and self._places[0].platform == "cpu"
-        self._wait = self.wait if self.waits else None
-        self.waits = self.waits and plan.peers is None  # otherwise that is part of a run
+
+    def _cores(self, plan: "Plan") -> Sequence[Any]:
+        """All devices that programs run on, those of one replica after those of another."""
+        if self._logical == 1:
+            return self._places
+        return [self._backend.real_device(core) for group in plan.logical for core in group]
 
     def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
         return tensor if len(devices) == 1 else constrained(in_program(tensor), len(devices), partition)
@@ -57,16 +56,6 @@ class MeshCompiler(ReplicaCompiler):
 
     def require_room(self, array: Any) -> None:
         self._backend.require_exact(np.asarray(array))
-
-    def compile(self, program: WrittenProgram) -> Compiled:
-        if self.peers is None:
-            return super().compile(program)
-        program, constants = with_constants_as_inputs(program)
-        compiled = super().compile(program)
-        given = [self._on_all(constant) for constant in constants]
-        # Without a meeting, each process can run its part whenever it likes.
-        together = bool(program.compared) or any(map(meets, program.jaxpr.jaxpr.eqns))
-        return SpanningProgram(compiled, given, self.peers if together else None, self._wait)
 
     def compiled(self, program: WrittenProgram) -> Compiled:
         if self.count == self._logical == 1:
@@ -112,11 +101,8 @@ class MeshCompiler(ReplicaCompiler):
         return self._on_all(tensor)
 
     def _on_all(self, tensor: Any) -> jax.Array:
-        """A tensor on each device; with several processes, on each one's own, because JAX would ask the others."""
-        if self.peers is None:
-            return jax.device_put(tensor, self._same)
-        copies = [_put(tensor, place) for place in self._places]
-        return jax.make_array_from_single_device_arrays(np.shape(tensor), self._same, copies)
+        """A tensor on each device."""
+        return jax.device_put(tensor, self._same)
 
     def lift_each(self, tensors: Sequence[Any]) -> Any:
         if self.count == 1:
@@ -125,23 +111,21 @@ class MeshCompiler(ReplicaCompiler):
         if self._logical > 1:
             join = np.concatenate if shape else np.stack
             return jax.device_put(join([np.asarray(t) for t in tensors]), self._each)
-        placed = [_put(t, place) for t, place in zip(tensors, self._places, strict=True)]
+        placed = [put(t, place) for t, place in zip(tensors, self._places, strict=True)]
         if not shape:
-            return jax.make_array_from_single_device_arrays(
-                (self.count,), self._each, [p.reshape((1,)) for p in placed]
-            )
-        return jax.make_array_from_single_device_arrays((shape[0] * self.count, *shape[1:]), self._each, placed)
+            placed = [part.reshape((1,)) for part in placed]  # a scalar has no dimension to be spread along
+        return self._spread(placed)
 
     def lower(self, array: Any) -> Any:
         part, here = array if self._same is self._each else array.addressable_data(0), HERE.get().device
         return part if here is None else self._backend.copy(part, here)
 
-    def lower_each(self, array: Any, spec: Spec) -> list[Any]:
+    def lower_each(self, array: Any, spec: Spec) -> Sequence[Any]:
         if self._logical > 1:
             by_device = {shard.device: shard.data for shard in array.addressable_shards}
             return [by_device[place].reshape(spec[0]) for place in self._places]
         # The parts of a mesh without logical devices are in the order of the replicas; asking each for its device takes longer.
-        parts = [array.addressable_data(index) for index in range(self.local)]
+        parts = parts_of(array, self.local)
         # Scalars have a dimension to be spread along, and JAX forgets how it has spread tensors without elements.
         return [part.reshape(spec[0]) for part in parts] if not spec[0] or 0 in spec[0] else parts
 
@@ -163,20 +147,10 @@ class MeshCompiler(ReplicaCompiler):
         return [by_device[h].reshape(shape) if h in by_device else jax.device_put(first, h) for h in homes]
 
 
-def _put(tensor: Any, place: Any) -> Any:
+def put(tensor: Any, place: Any) -> Any:
     """Put a tensor on a device, unless it lies there alone; asking JAX to do nothing takes 10 us."""
     here = isinstance(tensor, jax.Array) and tensor.committed and tensor.devices() == {place}
     return tensor if here else jax.device_put(tensor, place)
-
-
-def _of_all_processes(places: Sequence[Any]) -> list[Any]:
-    """The devices of all processes: of each the same ones, counted there, as of this process."""
-    by_process: dict[int, list[Any]] = {}
-    for device in jax.devices(places[0].platform):
-        by_process.setdefault(device.process_index, []).append(device)
-    own = by_process[places[0].process_index]
-    numbers = [own.index(place) for place in places]
-    return [devices[number] for _, devices in sorted(by_process.items()) for number in numbers]
 
 
 class _Spread:

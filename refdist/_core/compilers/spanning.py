@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -13,8 +13,6 @@ from refdist._core.seam.peers import Peers
 
 _MOST_SHOWN = 8
 
-Wait = Callable[[Sequence[Any]], None]
-
 
 class SpanningProgram:
     """A program over several processes: before its first run these agree that it is the same one.
@@ -22,11 +20,11 @@ class SpanningProgram:
     Args:
         constants: the first inputs, which are the same in each run.
         peers: the other processes, if replicas meet in it.
-        wait: waits for its outputs, where that is part of a run.
+        waits: whether waiting for its outputs is part of a run.
     """
 
-    def __init__(self, compiled: Any, constants: Sequence[Any], peers: Peers | None, wait: Wait | None) -> None:
-        self._compiled, self._constants, self._peers, self._wait = compiled, constants, peers, wait
+    def __init__(self, compiled: Any, constants: Sequence[Any], peers: Peers | None, *, waits: bool) -> None:
+        self._compiled, self._constants, self._peers, self._waits = compiled, constants, peers, waits
         self._what = ""  # known when all have agreed
 
     def __call__(self, *values: Any) -> Sequence[Any]:
@@ -38,15 +36,15 @@ class SpanningProgram:
         text = self.lower(*values).as_text()
         what = f"a compiled program ({hashlib.sha256(text.encode()).hexdigest()[:8]})"
         peers.agree("a new program", f"{what} of {_outlined(values)}")
-        with peers.first_run() if self._wait is not None else contextlib.nullcontext():
+        with peers.first_run() if self._waits else contextlib.nullcontext():
             outputs = peers.run(self._run, what, values)
         self._what = what
         return outputs
 
     def _run(self, *values: Any) -> Sequence[Any]:
         outputs = self._compiled(*self._constants, *values)
-        if self._wait is not None:
-            self._wait(outputs)
+        if self._waits and outputs:
+            outputs[0].block_until_ready()
         return outputs
 
     def lower(self, *values: Any) -> Any:

@@ -23,8 +23,9 @@ class Ledger:
 
     def __init__(self) -> None:
         self.count, self._chain = 0, 0
-        self._latest: list[Entry | None] = [None] * _LATEST
-        self._old: deque[Entry] = deque(maxlen=_OLD)
+        # Plain tuples, because every step of a loop makes one.
+        self._latest: list[tuple[int, int, str] | None] = [None] * _LATEST
+        self._old: deque[tuple[int, int, str]] = deque(maxlen=_OLD)
         self._codes: dict[str, int] = {}
 
     def add(self, what: str) -> int:
@@ -34,7 +35,7 @@ class Ledger:
         if code is None:
             code = self._codes[what] = zlib.crc32(what.encode())
         self._chain = hash((self._chain, code))  # of numbers, so it is the same in every process
-        entry = Entry(number, self._chain, what)
+        entry = (number, self._chain, what)
         self._latest[number % _LATEST] = entry
         if number % _EVERY == 0:
             self._old.append(entry)
@@ -43,8 +44,8 @@ class Ledger:
 
     def entries(self) -> list[Entry]:
         """What is compared with others."""
-        found = {entry.number: entry for entry in (*self._old, *self._latest) if entry is not None}
-        return [found[number] for number in sorted(found)]
+        found = {entry[0]: entry for entry in (*self._old, *self._latest) if entry is not None}
+        return [Entry(*found[number]) for number in sorted(found)]
 
 
 def first_difference(one: Iterable[Entry], other: Iterable[Any]) -> tuple[Entry, Entry] | None:

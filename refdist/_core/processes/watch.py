@@ -65,7 +65,8 @@ class Watch:
     def begin(self, what: str, site: Site | None = None) -> int:
         """Note that this worker now does something that all do; return how many such things it has done before."""
         number = self._ledger.add(what)
-        self.waiting = Waiting(number, what, site, time.monotonic(), threading.get_ident())
+        # As Waiting() would, but without a call of Python, in every step of a loop.
+        self.waiting = tuple.__new__(Waiting, (number, what, site, time.monotonic(), threading.get_ident()))
         return number
 
     def end(self) -> None:

@@ -90,14 +90,15 @@ class Processes:
         """Run a program that is spread over all workers."""
         watch = self.watch
         with self._turn:  # one at a time, although threads come: others must see the same order
-            watch.require_no_failure()
+            if watch.failure is not None:  # a call less than asking the watch, in every step
+                watch.require_no_failure()
             watch.begin(what)
             try:
                 return program(*values)
             except Exception as error:
                 raise watch.explain(error, _FOUND_OUT) from error
             finally:
-                watch.end()
+                watch.waiting = None
 
     def first_run(self) -> AbstractContextManager[Any]:
         """Surround the first run of a program, in which JAX connects the processes."""

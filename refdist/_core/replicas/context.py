@@ -115,8 +115,9 @@ class ReplicaContext:
             return self._recorded_all_reduce(here.tapes, op, value, options, name)
         backend = self._extended.plan.backend
         if not isinstance(value, backend.tensor_type) and nest.is_container(value):
-            value = nest.map_structure(self._combinable, value)
-            details = (nest.shape_of(value), *map(_likeness, nest.flatten(value)))
+            leaves, shape = nest.taken_apart(value)
+            leaves = [self._combinable(leaf) for leaf in leaves]
+            value, details = nest.put_together(shape, leaves), (shape, *map(_likeness, leaves))
         else:
             if not isinstance(value, backend.tensor_type) or backend.device_of(value) != self._device:
                 value = self._combinable(value)  # usually it already is a tensor on the replica's device

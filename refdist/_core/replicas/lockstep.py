@@ -260,7 +260,9 @@ def agreed(waiting: Mapping[int, Meeting], count: int) -> bool:
     kind, details, site = first.kind, first.details, first.site
     for meeting in waiting.values():
         # Usually they are the very same objects; comparing those as well would take a third of the time of a meeting.
-        if meeting.kind != kind or (meeting.site is not site and meeting.site != site) or meeting.details != details:
+        if meeting.kind != kind or (meeting.site is not site and meeting.site != site):
+            return False
+        if meeting.details is not details and meeting.details != details:
             return False
     return True
 

@@ -197,7 +197,7 @@ class Compiler(Protocol):
         """What a program returned, as a tensor for the user."""
         ...
 
-    def lower_each(self, array: Array, spec: Spec) -> list[Tensor]:
+    def lower_each(self, array: Array, spec: Spec) -> Sequence[Tensor]:
         """What a program returned for each replica, as tensors for the user."""
         ...
 

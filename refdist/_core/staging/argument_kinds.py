@@ -1,6 +1,7 @@
 """What kinds of arguments a call has, and the key by which its program is found again."""
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from refdist._core.replicas.values import DistributedValues, PerReplica
 from refdist._core.staging.cache_keys import PLAIN, ByIdentity, argument_key, value_key
 from refdist._core.variables.variable import Variable
 
-_TENSORS: set[type] = set()  # the types of tensors met so far, to recognise them quickly
+# The types of tensors met so far, to recognise them quickly, and what tells the shape and dtype of one without a call of Python.
+_TENSORS: dict[type, Callable[[Any], tuple[Any, Any]]] = {}
 _SOURCES = (Dataset, DistributedDataset, InputIterator)
 _ITERATORS = (DatasetIterator, DistributedIterator)
 
@@ -97,18 +99,20 @@ class ArgumentKinds:
         self.wide = self.wide or is_wide(dtype)
 
 
-def quick_key(args: Sequence[Any]) -> tuple[Any, ...] | None:
+def quick_key(args: Sequence[object]) -> tuple[Any, ...] | None:
     """A short key for the arguments of a call, if all of them are tensors of types met before; otherwise None."""
     parts: list[Any] = []
     for leaf in args:
-        if type(leaf) is PerReplica:
+        shape_and_dtype = _TENSORS.get(type(leaf))
+        if shape_and_dtype is not None:
+            parts.append(shape_and_dtype(leaf))
+        elif type(leaf) is PerReplica:
             parts.append(leaf.known_kind or leaf.kind)
-        elif type(leaf) in _TENSORS:
-            parts.append((leaf.shape, leaf.dtype))
         else:
             return None
     return tuple(parts)
 
 
 def _remember_type(tensor: object) -> None:
-    _TENSORS.add(type(tensor))
+    inner = "aval." if hasattr(tensor, "aval") else ""  # where an array of JAX has them
+    _TENSORS[type(tensor)] = operator.attrgetter(f"{inner}shape", f"{inner}dtype")

@@ -303,6 +303,8 @@ class EagerExtended(StrategyExtended):
         """Convert arrays of other libraries in a replica's result to tensors on the replica's device."""
         if isinstance(result, self.plan.backend.tensor_type):
             return result
+        if not nest.is_container(result):
+            return self.backend.put(result, device) if _foreign(result, self.backend.tensor_type) else result
         foreign = [_foreign(leaf, self.backend.tensor_type) for leaf in nest.flatten(result)]
         if not any(foreign):
             return result

@@ -12,7 +12,7 @@ from refdist._core.base.call_sites import call_site, where
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
-from refdist._core.base.jax_facts import is_jax, loaded, staging
+from refdist._core.base.jax_facts import is_jax, staging, tracing
 from refdist._core.base.operators import add_operators
 from refdist._core.base.pytree_nodes import is_node
 from refdist._core.base.where import HERE, where_of
@@ -142,7 +142,7 @@ class Variable(Readable, metaclass=_Creation):
         """The current value; a replica gets it on its own device."""
         stored, where = self.stored, HERE.get()
         if where.draft is None:
-            if loaded() and staging():
+            if tracing() and staging():
                 context.require_not_staged(f"The variable {self.name!r}")
             # The value of a parameter server is brought here, because nothing is computed there.
             here = where.device or (host_device(self._backend) if self._device.job == "ps" else None)
@@ -229,7 +229,7 @@ class Variable(Readable, metaclass=_Creation):
 
     def operand(self, verb: str, value: Any) -> Any:
         """Convert what is to be written to a tensor on the variable's device, or say why that is impossible."""
-        if loaded():
+        if tracing():
             context.require_no_trace(f"{verb}() of {self.name!r}")
         backend = self.backend
         if isinstance(value, IndexedSlices) or verb.startswith("scatter"):
