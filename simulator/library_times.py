@@ -11,9 +11,9 @@ import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 
+from simulator.channels import ring, tree
 from simulator.fabric import GIGA, Shape
 from simulator.library import PROTOCOLS, Launch, Library, Rows
-from simulator.wiring import ring, tree
 
 KINDS = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "send")
 _MICRO = 1e-6

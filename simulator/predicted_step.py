@@ -312,9 +312,7 @@ def _efficiency(given: Any) -> Efficiency:
 
 def _memory(traced: TracedStep, gradients: float) -> dict[str, float]:
     """What a device holds at most, and of what kind."""
-    from refdist._core.compilers.costs import cost_of
-
-    temporary = cost_of(traced.jaxpr).peak_bytes
+    temporary = traced.temporary_bytes
     return {
         "parameters": traced.parameter_bytes,
         "other variables": traced.state_bytes,

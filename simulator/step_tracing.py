@@ -30,6 +30,7 @@ class TracedStep:
     parameter_bytes: float  # of trainable variables; 0 where the step has arguments only
     state_bytes: float  # of other variables
     argument_bytes: float
+    temporary_bytes: float  # what it makes on its way, at most at once
 
 
 def traced_step(step: Any, specs: Sequence[Any], strategy: StrategyBase | None, axis_name: str | None) -> TracedStep:
@@ -73,7 +74,7 @@ def _of_program(step: Any, specs: Sequence[Any], strategy: StrategyBase | None) 
     jaxpr = program.written.jaxpr.jaxpr
     everything = _bytes(jaxpr.invars)
     state = sum(size for size, trainable in variables if not trainable)
-    return TracedStep(jaxpr, parameters, state, max(everything - parameters - state, 0.0))
+    return TracedStep(jaxpr, parameters, state, max(everything - parameters - state, 0.0), _temporary(jaxpr))
 
 
 def _variables(program: Program) -> list[tuple[float, bool]]:
@@ -121,7 +122,7 @@ def _of_jax(step: Callable[..., Any], specs: Sequence[Any], axis_name: str | Non
         return leaf if shape is None else traces.abstract(shape, dtype)
 
     jaxpr = traces.program_of(step, nest.map_structure(abstract, tuple(specs)), axis_name)
-    return TracedStep(jaxpr, 0.0, 0.0, _bytes(jaxpr.invars))
+    return TracedStep(jaxpr, 0.0, 0.0, _bytes(jaxpr.invars), _temporary(jaxpr))
 
 
 def _keras_step(model: Any, specs: Sequence[Any]) -> tuple[Any, Sequence[Any], StrategyBase | None]:
@@ -136,6 +137,11 @@ def _keras_step(model: Any, specs: Sequence[Any]) -> tuple[Any, Sequence[Any], S
         return taken.run_step(batch, 1.0 / strategy.num_replicas_in_sync)
 
     return step, specs, None
+
+
+def _temporary(jaxpr: Any) -> float:
+    costs: Any = importlib.import_module("refdist._core.compilers.costs")
+    return costs.cost_of(jaxpr).peak_bytes
 
 
 def _bytes(atoms: Sequence[Any]) -> float:

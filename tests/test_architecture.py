@@ -40,7 +40,8 @@ ROOMS = (
     "commands",
 )
 WITH_JAX = {"compilers", "backends", "processes"}
-SEAM = {f"simulator/{name}.py" for name in ("simulator_backend", "cluster_backend", "timed", "controls", "ledger")}
+KNOWING = ("simulator_backend", "cluster_backend", "timed", "controls", "ledger", "step_tracing", "step_work")
+SEAM = {f"simulator/{name}.py" for name in KNOWING}
 
 
 def imported(file):

@@ -359,9 +359,12 @@ def _same_number(payloads: Sequence[Any]) -> bool:
 
 def require_equal(variable: DistributedVariable, verb: str, operands: Sequence[Any]) -> None:
     """Raise if the copies of a mirrored variable would diverge."""
-    first, expected = operands[0], _bits(operands[0])
+    first, expected = operands[0], None
     for index, operand in enumerate(operands):
-        if operand is not first and expected != _bits(operand):
+        if operand is first:
+            continue  # while a program is written, one tensor stands for all of them, and has no bits
+        expected = _bits(first) if expected is None else expected
+        if expected != _bits(operand):
             raise ValueError(
                 f"{verb}() of {variable.name!r} got different values from replica 0 and replica {index}, with aggregation "
                 f"{variable.aggregation.name}; expected equal ones, because its copies must stay equal. Combine them first with "
