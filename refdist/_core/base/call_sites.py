@@ -111,6 +111,11 @@ def where(site: Site) -> str:
     return ", called from ".join(map(str, [*site[:3], *own[:3]])) or "the function given to run"
 
 
+def innermost_own(site: Site) -> Site:
+    """The innermost place of a site that is in the program itself, not in a library such as Keras, which the program calls."""
+    return tuple([place for place in site if "site-packages" not in place.file][:1]) or site[:1]
+
+
 def _place(code: CodeType, instruction: int) -> Site:
     """Say where a call is by its position in the source.
 
