@@ -111,9 +111,24 @@ def where(site: Site) -> str:
     return ", called from ".join(map(str, [*site[:3], *own[:3]])) or "the function given to run"
 
 
-def innermost_own(site: Site) -> Site:
-    """The innermost place of a site that is in the program itself, not in a library such as Keras, which the program calls."""
-    return tuple([place for place in site if "site-packages" not in place.file][:1]) or site[:1]
+def frames_to_program() -> int:
+    """The `stacklevel` with which the caller of this warns of the line of the program that led to it."""
+    frame: Any = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    level = 1
+    while frame is not None and not of_user(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def own_place() -> Site:
+    """The innermost place in the program itself, not in a library such as Keras that it calls, nor in this package."""
+    frame: Any = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        code = frame.f_code
+        if of_user(code.co_filename) and "site-packages" not in code.co_filename:
+            return _place(code, frame.f_lasti)
+        frame = frame.f_back
+    return ()
 
 
 def _place(code: CodeType, instruction: int) -> Site:

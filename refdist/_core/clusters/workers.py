@@ -126,7 +126,9 @@ def exchange(
             f"with refdist.cluster.run_workers(program, count)."
         )
     called_from = HERE.get().called_from
-    return pause(Meeting(kind, details, _joined, None, _Brought(payloads, written), call_site(pausing=True), called_from))
+    return pause(
+        Meeting(kind, details, _joined, None, _Brought(payloads, written), call_site(pausing=True), called_from)
+    )
 
 
 def outline_of_leaves(payload: Any) -> str:

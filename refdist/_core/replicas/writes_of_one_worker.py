@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from refdist._core.base.call_sites import Site, call_site, innermost_own, where
+from refdist._core.base.call_sites import Site, own_place, where
 
 
 class Written(NamedTuple):
@@ -43,7 +43,7 @@ class OwnWrites:
     def note(self, variable: Any) -> None:
         """Remember what a variable is before it is written."""
         if id(variable) not in self._changes:
-            self._changes[id(variable)] = _Change(variable, _fingerprint(variable), innermost_own(call_site()))
+            self._changes[id(variable)] = _Change(variable, _fingerprint(variable), own_place())
 
     def taken(self) -> tuple[Written, ...]:
         """What has changed; from now on nothing has."""

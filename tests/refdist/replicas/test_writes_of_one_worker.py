@@ -1,4 +1,4 @@
-"""Bugs of which the zoo has no case: what one worker alone does to state that all workers share."""
+"""Tests of what is told where one worker alone writes to variables of all workers."""
 
 import re
 
@@ -10,7 +10,7 @@ from tests.zoo.ways import both_ways, replica
 
 
 def at(comment):
-    return rf"test_worker_state\.py:{line_of(__file__, comment)}"
+    return rf"test_writes_of_one_worker\.py:{line_of(__file__, comment)}"
 
 
 def workers(program, way):
@@ -57,7 +57,7 @@ def test_a_checkpoint_that_only_one_worker_restores(way, tmp_path):
             checkpoint.restore(path)  # only here
         return step(strategy, v, wrap)
 
-    with pytest.raises(ValueError, match="Worker 1 has set .* and worker 0 has not") as raised:
+    with pytest.raises(ValueError, match=r"Worker 1 has set .* and worker 0 has not") as raised:
         workers(program, way)
 
     raised.match(at("# only here"))
@@ -84,7 +84,7 @@ def test_a_learning_rate_that_one_worker_reduces_is_told_with_the_line_of_the_pr
             optimizer.learning_rate.assign(0.05)  # a plateau
         strategy.run(lambda: optimizer.apply_gradients([(tf.constant([1.0, 1.0]), v)]))
 
-    with pytest.raises(ValueError, match="'learning_rate:0' to 0.05") as raised:
+    with pytest.raises(ValueError, match=r"'learning_rate:0' to 0\.05") as raised:
         workers(program, "eager")
 
     raised.match(at("# a plateau"))
@@ -137,4 +137,4 @@ def test_processes_compare_what_each_has_written():
     exchange("all_reduce(SUM)", [1], Peers(), writes=writes)
 
     assert "all_reduce(SUM)" == Peers.kinds[0] == Peers.kinds[2]
-    assert re.match(r"all_reduce\(SUM\) after 'v:0' set to 2.0 at .*test_worker_state\.py", Peers.kinds[1])
+    assert re.match(r"all_reduce\(SUM\) after 'v:0' set to 2.0 at .*test_writes_of_one_worker\.py", Peers.kinds[1])
