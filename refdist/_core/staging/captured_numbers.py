@@ -2,7 +2,7 @@
 
 import dis
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from types import CellType, CodeType, ModuleType
 from typing import Any, NamedTuple
 
@@ -55,10 +55,14 @@ def captured_numbers(fn: Callable[..., Any]) -> tuple[Captured, ...]:
     return tuple(found.values())
 
 
-def without_changed(captured: Sequence[Captured], fn: Callable[..., Any]) -> tuple[Captured, ...]:
+def without_changed(captured: tuple[Captured, ...], fn: Callable[..., Any]) -> tuple[Captured, ...]:
     """Warn of values that have changed since a function was traced, and return the others."""
-    if all([one.now() is one.value for one in captured]):  # nearly always
-        return tuple(captured)
+    # Nearly always nothing has; this is part of every call of a function, so that it calls nothing for cells and little for others.
+    for _, owner, key, value in captured:
+        if (owner.cell_contents if key is _CELL else owner.get(key, value)) is not value:
+            break
+    else:
+        return captured
     same: list[Captured] = []
     for one in captured:
         now = one.now()

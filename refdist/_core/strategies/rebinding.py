@@ -6,7 +6,7 @@ of its own. If it was a tensor or a number, each replica goes on with what the r
 
 import dis
 from collections.abc import Callable, Iterator, Sequence
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from refdist._core.base.jax_facts import is_tracer
@@ -26,6 +26,7 @@ _UNBOUND: Any = object()
 _NOTHING: dict[str, Any] = {}
 # What is known of code, by its id. The code is kept alive, so that no other code gets its id.
 _KNOWN: dict[int, tuple[CodeType, "tuple[_Binding, ...]"]] = {}
+_METHODS: dict[tuple[int, type], tuple[CodeType, tuple[FunctionType, ...]]] = {}
 
 
 class _Binding(NamedTuple):
@@ -132,11 +133,25 @@ def reached(fn: Any, depth: int) -> Iterator[tuple[CodeType, Owners]]:
         for _, owner in owners:
             if isinstance(owner, (FunctionType, MethodType)):
                 yield from reached(owner, depth - 1)
-            elif hasattr(owner, "__dict__") and not isinstance(owner, (type, Variable)):
-                for name in code.co_names:
-                    method = getattr(type(owner), name, None)
-                    if isinstance(method, FunctionType):
-                        yield from reached(MethodType(method, owner), depth - 1)
+            else:
+                for method in _methods(code, type(owner)):
+                    yield from reached(MethodType(method, owner), depth - 1)
+
+
+def _methods(code: CodeType, kind: type) -> tuple[FunctionType, ...]:
+    """The methods of a class of the program that code names."""
+    known = _METHODS.get((id(code), kind))
+    if known is not None:
+        return known[1]
+    found: tuple[FunctionType, ...] = ()
+    of_library = (kind.__module__ or "").split(".")[0] in LIBRARIES
+    if not of_library and not issubclass(kind, (type, Variable, ModuleType, CellType)):
+        named = [getattr(kind, name, None) for name in code.co_names]
+        found = tuple(one for one in named if isinstance(one, FunctionType))
+    if len(_METHODS) >= _MOST_QUIET:
+        _METHODS.clear()
+    _METHODS[id(code), kind] = code, found
+    return found
 
 
 def _name_of_object(function: FunctionType) -> str:
