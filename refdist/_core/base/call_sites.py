@@ -111,7 +111,8 @@ def where(site: Site) -> str:
     """Print a site for a message: of a long one the innermost places, and those of the program outside of its libraries."""
     first = next((index for index, place in enumerate(site) if _own(place.file)), len(site))
     own = [place for place in site[first:] if _own(place.file)]  # and not what has called the program, such as pytest
-    return ", called from ".join(map(str, [*site[: min(first, 3)], *own[:4]])) or "the function given to run"
+    inner = site[: min(first, 3)]
+    return ", called from ".join(map(str, [*inner, *own[: 6 - len(inner)]])) or "the function given to run"
 
 
 def _own(file: str) -> bool:
