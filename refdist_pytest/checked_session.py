@@ -74,8 +74,10 @@ class Session:
 
     def described(self) -> str:
         """What a report of a failure says: how to repeat it, and who got what."""
+        count = f" --refdist-replicas={self.count}" if self.count is not None else ""
+        looks = "".join(f" --refdist-{name}" for name in self._options)
         lines = [
-            f"--refdist-backend={self.backend} --refdist-replicas={self.count} --refdist-seed={self.seed}",
+            f"--refdist-backend={self.backend}{count} --refdist-seed={self.seed}{looks}",
             f"run() was called {self._runs} time(s), with {len(self._variables)} variable(s) on the replicas",
         ]
         if self.ledger is not None and self.ledger.deliveries:

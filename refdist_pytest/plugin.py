@@ -47,10 +47,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "_refdist_session" not in metafunc.fixturenames:
         return
-    mark = _mark(metafunc.definition)
-    counts = [mark["gpus"]] if "gpus" in mark else [None] if "cluster" in mark else _replicas(metafunc.config)
-    backends = ["simulator"] if "cluster" in mark else _backends(metafunc.config)
-    cases = [(backend, count) for backend in backends for count in counts]
+    cases = _cases(metafunc.config, _mark(metafunc.definition))
     names = [backend if count is None else f"{backend}-{count}" for backend, count in cases]
     metafunc.parametrize("_refdist_session", cases, indirect=True, ids=names)
 
@@ -64,7 +61,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _refdist_session(request: pytest.FixtureRequest) -> Generator["Session"]:
     from refdist_pytest.checked_session import Session
 
-    backend, count = request.param
+    # pytest gives the methods of unittest classes no parameters, nor what a test asks for by request.getfixturevalue().
+    backend, count = getattr(request, "param", None) or _cases(request.config, _mark(request.node))[-1]
     config, options = request.config, {}
     if config.getoption("--refdist-numerics"):
         options["numerics"] = "check"
@@ -106,12 +104,31 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     session = item.stash.get(_SESSION, None)
+    if session is not None and call.excinfo is not None:
+        _hide_own_frames()
+    report = yield
     if session is not None and report.failed:
         report.sections.append(("refdist", session.described()))
     return report
+
+
+def _hide_own_frames() -> None:
+    """Show a failure where the test and the program are, not inside of refdist; --full-trace shows all."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in ("refdist", "simulator", "refdist_pytest"):
+            module.__dict__.setdefault("__tracebackhide__", True)
+
+
+def _cases(config: pytest.Config, mark: dict[str, Any]) -> list[tuple[str, int | None]]:
+    """The backends and the numbers of replicas that a test runs on; the cluster of a marker says how many devices it has."""
+    if "cluster" in mark:
+        return [("simulator", None)]
+    counts = [mark["gpus"]] if "gpus" in mark else _replicas(config)
+    return [(backend, count) for backend in _backends(config) for count in counts]
 
 
 def _replicas(config: pytest.Config) -> list[int]:
@@ -141,14 +158,14 @@ def _mark(node: pytest.Item) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for mark in reversed(list(node.iter_markers("refdist"))):
         if mark.args or not set(mark.kwargs) <= set(_MARKS):
-            raise pytest.UsageError(
+            raise pytest.Collector.CollectError(  # which is shown without a traceback
                 f"{node.nodeid} is marked with refdist({', '.join([*map(repr, mark.args), *mark.kwargs])}); expected some of "
                 f"{', '.join(f'{name}=' for name in _MARKS)}. Write @pytest.mark.refdist(gpus=4)."
             )
         found.update(mark.kwargs)
     for name in ("gpus", "workers"):
         if name in found and (type(found[name]) is not int or found[name] < 1):
-            raise pytest.UsageError(
+            raise pytest.Collector.CollectError(  # which is shown without a traceback
                 f"{node.nodeid} is marked with refdist({name}={found[name]!r}); expected an int of at least 1. Give a number."
             )
     return found

@@ -11,6 +11,7 @@ from tests.modes.oracle import Oracle
 from tests.modes.processes import Cluster, disagreements_of_processes, program_of_processes
 from tests.modes.program import TEMPLATES, Input, Program, Step, Variable, printed
 from tests.modes.running import expected, outcome, wrong
+from tests.own_warnings import own_warnings
 from tests.thorough import examples
 
 # Compiling takes most of the time, so that staged modes, and JAX, which compiles each operation, get fewer programs.
@@ -46,6 +47,22 @@ def test_programs_do_in_every_mode_what_numpy_says(mode, piece):
     found = [one if mode.workers else smallest(one) for one in itertools.islice(fallen(seeds, mode), 3)]
 
     assert [] == found, "\n\n".join(map(str, found))
+
+
+@pytest.mark.parametrize("mode", [Mode("simulator", "eager"), Mode("simulator", "around")], ids=str)
+def test_correct_programs_are_told_nothing(mode):
+    count = 400 if mode.how == "eager" else 40
+    correct = [one for one in map(program_of, range(count)) if right(expected(one, mode))]
+    with own_warnings() as told:
+        for one in correct:
+            outcome(one, mode)
+
+    assert [] == told
+    assert len(correct) >= 0.7 * count
+
+
+def right(should):
+    return should is not None and should.error is None
 
 
 def test_programs_do_in_processes_what_numpy_says():

@@ -86,6 +86,31 @@ def test_nothing_ran(refdist_strategy):
 @pytest.mark.refdist(gpus=2, workers=2)
 def test_wrong_fixture(refdist_strategy):
     pass
+
+
+@pytest.mark.refdist(gpus=2)
+def test_meeting(refdist_strategy):
+    def step():
+        context = tf.distribute.get_replica_context()
+        if context.replica_id_in_sync_group == 0:
+            context.all_reduce("SUM", tf.constant(1.0))
+
+    refdist_strategy.run(step)
+"""
+UNITTEST = """
+import unittest
+import pytest
+import refdist as tf
+
+
+class TestUnit(unittest.TestCase):
+    @pytest.fixture(autouse=True)
+    def given(self, refdist_strategy):
+        self.strategy = refdist_strategy
+
+    def test_replicas(self):
+        self.strategy.run(lambda: tf.constant(1.0))
+        assert 3 == self.strategy.num_replicas_in_sync
 """
 
 
@@ -150,15 +175,23 @@ def test_a_project_of_a_user_passes_beside_xdist(python, tmp_path):
 
 
 def test_what_is_wrong_at_the_end_of_a_test_fails_it_and_shows_who_got_what(python, tmp_path):
-    code, output = run(python, tmp_path, test_failing=FAILING)
+    code, output = run(python, tmp_path, "--refdist-watch", test_failing=FAILING)
 
-    assert (1, True) == (code, "3 failed, 1 warning, 1 error" in output), output
+    assert (1, True) == (code, "4 failed, 1 warning, 1 error" in output), output
+    assert "replica 0 of 2, on GPU:0: waiting in all_reduce(SUM)" in output
+    assert "lockstep.py" not in output, "frames inside of refdist hide those of the test"
     assert "Replica 2 got no sample in any of 2 steps" in output
     assert "     0  2 samples  2 samples  -" in output
-    assert "--refdist-backend=simulator --refdist-replicas=3 --refdist-seed=0" in output
+    assert "--refdist-backend=simulator --refdist-replicas=3 --refdist-seed=0 --refdist-watch" in output
     assert "mirrored variable 'w" in output
     assert "Nothing ran on the replicas" in output
     assert "Use refdist_cluster.run(program)" in output
+
+
+def test_a_method_of_a_unittest_class_runs_on_the_last_number_of_replicas(python, tmp_path):
+    code, output = run(python, tmp_path, "--refdist-replicas", "1,3", test_unit=UNITTEST)
+
+    assert (0, True) == (code, "1 passed" in output), output
 
 
 def test_jax_has_enough_devices_whatever_ran_before(python, tmp_path):
@@ -189,3 +222,4 @@ def test_a_wrong_marker_says_what_to_write(python, tmp_path):
 
     assert 0 != code
     assert "expected some of gpus=, workers=, cluster=" in output
+    assert "plugin.py" not in output

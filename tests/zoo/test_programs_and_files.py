@@ -120,3 +120,38 @@ def test_gather_and_reduce_in_a_replica(way):
         with pytest.raises(RuntimeError, match="was called in replica 0; expected cross-replica context"):
             runner(strategy, way)(call)
     assert replica() is not None
+
+
+def test_the_warning_of_retracing_is_at_the_line_of_the_call():
+    double = tf.function(lambda x: x * 2)
+
+    for length in range(1, 5):
+        double(tf.zeros([length]))
+    with pytest.warns(RuntimeWarning, match="traced 5 times") as warned:
+        double(tf.zeros([5]))  # another length
+
+    assert (__file__, line_of(__file__, "# another length")) == (warned[0].filename, warned[0].lineno)
+
+
+@both_ways
+def test_an_optimizer_made_in_each_step_is_told_with_the_line_of_the_program(way):
+    strategy = mirrored(2)
+    with strategy.scope():
+        v = tf.Variable(1.0)
+
+    def step():
+        optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)  # its own
+        optimizer.apply_gradients([(tf.constant(1.0), v)])
+
+    with pytest.raises(ValueError, match=rf"Variable\(\) .*{at('# its own')}.*with strategy\.scope\(\)"):
+        for _ in range(2):
+            runner(strategy, way)(step)
+
+
+def test_a_variable_made_by_each_trace_is_told_with_its_line():
+    @tf.function
+    def step(x):
+        return tf.Variable(0.0) + x  # a new one
+
+    with pytest.raises(ValueError, match=rf"made the variable 'Variable:0' at .*{at('# a new one')}"):
+        step(tf.constant(1.0))

@@ -3,6 +3,7 @@
 import enum
 import pathlib
 import sys
+import sysconfig
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ class Place(NamedTuple):
 
 _REFDIST = str(pathlib.Path(__file__).parents[2])
 _LIBRARIES = ("jax", "numpy", "optree")
+_STANDARD = sysconfig.get_path("stdlib")
 
 Site = tuple[Place, ...]  # of each of the user's frames, the innermost first
 
@@ -107,8 +109,37 @@ def of_user(file: str) -> bool:
 
 def where(site: Site) -> str:
     """Print a site for a message: of a long one the innermost places, and those of the program outside of its libraries."""
-    own = [place for place in site[3:] if "site-packages" not in place.file]
-    return ", called from ".join(map(str, [*site[:3], *own[:3]])) or "the function given to run"
+    first = next((index for index, place in enumerate(site) if _own(place.file)), len(site))
+    own = [place for place in site[first:] if _own(place.file)]  # and not what has called the program, such as pytest
+    inner = site[: min(first, 3)]
+    return ", called from ".join(map(str, [*inner, *own[: 6 - len(inner)]])) or "the function given to run"
+
+
+def _own(file: str) -> bool:
+    """Say whether a file belongs to the program itself, and not to a library."""
+    return "site-packages" not in file and not file.startswith(_STANDARD)
+
+
+def frames_to_program() -> int:
+    """The `stacklevel` with which the caller of this warns of the line of the program that led to it."""
+    frame: Any = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    level = 1
+    while frame is not None:
+        if of_user(frame.f_code.co_filename) and _own(frame.f_code.co_filename):
+            return level
+        frame, level = frame.f_back, level + 1
+    return 2
+
+
+def own_place() -> Site:
+    """The innermost place in the program itself, not in a library such as Keras that it calls, nor in this package."""
+    frame: Any = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        code = frame.f_code
+        if of_user(code.co_filename) and _own(code.co_filename):
+            return _place(code, frame.f_lasti)
+        frame = frame.f_back
+    return ()
 
 
 def _place(code: CodeType, instruction: int) -> Site:

@@ -7,7 +7,7 @@ import os
 import zlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from refdist._core.backends.choosing import current
 from refdist._core.base import nest
@@ -20,6 +20,7 @@ from refdist._core.devices.device import Device
 from refdist._core.replicas.garbage import MANY, fewer_collections
 from refdist._core.replicas.lockstep import pause, play
 from refdist._core.replicas.meeting import Meeting
+from refdist._core.replicas.writes_of_one_worker import OwnWrites, Written, require_same_writes
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.seam.capabilities import Clustered, required
 from refdist._core.seam.inspection import inspection_of
@@ -108,6 +109,7 @@ def exchange(
     peers: Peers | None,
     details: str | None = None,
     timeout_seconds: float | None = None,
+    writes: OwnWrites | None = None,
 ) -> Sequence[Any]:
     """Send the payloads of this worker's replicas to all workers, and return those of all replicas, in order.
 
@@ -115,8 +117,12 @@ def exchange(
         peers: the workers where they are processes of their own; None where they run together in this one.
         details: what else must be the same on all of them, such as shapes.
         timeout_seconds: how long processes wait for each other.
+        writes: what this worker has written outside of its replicas, which must be the same on all of them, too.
     """
+    written = writes.taken() if writes else ()
     if peers is not None:
+        # Processes compare the text, so that one that has written something else is told of as one that does something else.
+        kind = f"{kind} after {', '.join(map(str, written))}" if written else kind
         return peers.exchange(kind if details is None else f"{kind} of {details}", payloads, timeout_seconds)
     if not workers_run_together():
         raise RuntimeError(
@@ -124,7 +130,9 @@ def exchange(
             f"with refdist.cluster.run_workers(program, count)."
         )
     called_from = HERE.get().called_from
-    return pause(Meeting(kind, details, _joined, None, list(payloads), call_site(pausing=True), called_from))
+    return pause(
+        Meeting(kind, details, _joined, None, _Brought(payloads, written), call_site(pausing=True), called_from)
+    )
 
 
 def outline_of_leaves(payload: Any) -> str:
@@ -152,9 +160,18 @@ def require_own_worker(device: Device) -> None:
         )
 
 
-def _joined(_: Any, lists: Sequence[list[Any]]) -> list[CommonValues]:
-    everything = CommonValues([payload for one in lists for payload in one])
-    return [everything] * len(lists)
+class _Brought(NamedTuple):
+    """What a worker brings to a meeting."""
+
+    payloads: Sequence[Any]
+    written: Sequence[Written]
+
+
+def _joined(_: Any, all_of_them: Sequence[_Brought]) -> list[CommonValues]:
+    if any([one.written for one in all_of_them]):
+        require_same_writes([one.written for one in all_of_them])
+    everything = CommonValues([payload for one in all_of_them for payload in one.payloads])
+    return [everything] * len(all_of_them)
 
 
 @contextlib.contextmanager

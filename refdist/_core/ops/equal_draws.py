@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import nest
-from refdist._core.base.call_sites import Site, call_site, where
+from refdist._core.base.call_sites import Site, call_site, frames_to_program, where
 from refdist._core.base.errors import RandomnessWarning
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
@@ -37,7 +37,7 @@ def note_draw(what: str, seed: Any) -> None:
             f"make a tf.random.Generator in the scope, or put the replica in: "
             f"tf.random.experimental.stateless_fold_in(seed, replica_id).",
             RandomnessWarning,
-            stacklevel=2,
+            stacklevel=frames_to_program(),
         )
 
 

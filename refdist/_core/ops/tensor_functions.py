@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import convert
-from refdist._core.base.call_sites import call_site, where
+from refdist._core.base.call_sites import call_site, frames_to_program, where
 from refdist._core.base.dtypes import is_wide, numpy_dtype
 from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.base.indexed_slices import IndexedSlices
@@ -363,7 +363,7 @@ def _mean_of_nothing(shape: Sequence[int], axis: Any) -> bool:
         f"least one. It is nan, or 0 for integers. Skip empty pieces, or divide a sum over all replicas by the number of all "
         f"examples.",
         RuntimeWarning,
-        stacklevel=3,
+        stacklevel=frames_to_program(),
     )
     return True
 

@@ -79,6 +79,8 @@ class Crew:
             values, _ = restored(checkpoint, arrays)
         except Exception as error:  # raised below, when the others know
             failure = error
+        if self._extended is not None:
+            self._extended.own_writes.taken()  # all restore the same one, or it is taken back
         reports = self.of_each("the end of CheckpointManager.restore_or_initialize()", _told(failure) or "")
         if failure is not None:
             raise failure

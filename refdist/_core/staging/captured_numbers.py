@@ -2,46 +2,67 @@
 
 import dis
 import warnings
-from collections.abc import Callable, Sequence
-from types import CellType, CodeType
+from collections.abc import Callable, Iterator
+from types import CellType, CodeType, ModuleType
 from typing import Any, NamedTuple
 
-from refdist._core.strategies.rebinding import reached
+from refdist._core.strategies.rebinding import LIBRARIES, reached
 
 _PLAIN = (bool, int, float, str)
 _BINDING = {"STORE_GLOBAL", "STORE_DEREF"}
+_NAMING = {"LOAD_DEREF", "LOAD_GLOBAL", "LOAD_FAST", "LOAD_FAST_BORROW"}
+_ATTRIBUTE = {"LOAD_ATTR", "LOAD_METHOD"}
+_CELL: Any = object()  # the key of a cell, which has no keys
 
 
 class Captured(NamedTuple):
     """A value that a function refers to by a name outside of it."""
 
-    name: str
-    owner: Any  # a cell, or a dict of globals
+    name: str  # as the function writes it
+    owner: Any  # a cell; or a dict: that of globals, of an object's attributes, or one to which the function refers
+    key: Any  # in that dict
     value: Any  # when the function was traced
 
     def now(self) -> Any:
         """What the name refers to now."""
-        return self.owner.cell_contents if isinstance(self.owner, CellType) else self.owner.get(self.name, self.value)
+        return self.owner.cell_contents if self.key is _CELL else self.owner.get(self.key, self.value)
 
 
 def captured_numbers(fn: Callable[..., Any]) -> tuple[Captured, ...]:
     """The numbers and texts that a function, and those that it calls, refer to; those that it binds itself it may well change."""
-    found: dict[tuple[int, str], Captured] = {}
+    found: dict[tuple[int, Any], Captured] = {}
+
+    def note(name: str, owner: Any, key: Any, value: Any) -> None:
+        if type(value) in _PLAIN:
+            found[id(owner), key] = Captured(name, owner, key, value)
+
     for code, owners in reached(fn, 2):
         bound = _bound(code)
         names = dict(owners)
         for name, owner in owners:
-            if isinstance(owner, CellType) and name not in bound and _plain(contents := _contents(owner)):
-                found[id(owner), name] = Captured(name, owner, contents)
+            if isinstance(owner, CellType) and name not in bound:
+                note(name, owner, _CELL, _contents(owner))
         everything: dict[str, Any] = names[""]
         for name in code.co_names:
-            if name in everything and name not in bound and _plain(everything[name]):
-                found[id(everything), name] = Captured(name, everything, everything[name])
+            if name in everything and name not in bound:
+                note(name, everything, name, everything[name])
+        for name, key, attribute in _parts(code):
+            owner = names.get(name)
+            part = f"{name}.{key}" if attribute else f"{name}[{key!r}]"
+            held = getattr(owner, "__dict__", None) if attribute else owner
+            if type(held) is dict and part not in bound and not (attribute and _of_library(owner)) and key in held:
+                note(part, held, key, held[key])
     return tuple(found.values())
 
 
-def without_changed(captured: Sequence[Captured], fn: Callable[..., Any]) -> tuple[Captured, ...]:
+def without_changed(captured: tuple[Captured, ...], fn: Callable[..., Any]) -> tuple[Captured, ...]:
     """Warn of values that have changed since a function was traced, and return the others."""
+    # Nearly always nothing has; this is part of every call of a function, so that it calls nothing for cells and little for others.
+    for _, owner, key, value in captured:
+        if (owner.cell_contents if key is _CELL else owner.get(key, value)) is not value:
+            break
+    else:
+        return captured
     same: list[Captured] = []
     for one in captured:
         now = one.now()
@@ -67,11 +88,50 @@ def _contents(cell: CellType) -> Any:
         return None
 
 
-def _plain(value: Any) -> bool:
-    return type(value) in _PLAIN
+def _of_library(owner: Any) -> bool:
+    """Say whether an object is a module, or one whose attributes a library such as Keras looks after."""
+    return isinstance(owner, (ModuleType, type)) or any(
+        (one.__module__ or "").split(".")[0] in LIBRARIES for one in type(owner).__mro__[:-1]
+    )
+
+
+def _parts(code: CodeType) -> Iterator[tuple[str, Any, bool]]:
+    """The attributes, and the items by constant keys, of what code refers to by name: the name, the key, and which it is."""
+    for one in (code, *_inner(code)):
+        name = key = None
+        for step in dis.get_instructions(one):
+            if step.opname == "LOAD_CONST" and name is not None:
+                key = step.argval
+                continue
+            if step.opname in _ATTRIBUTE and name is not None:
+                yield name, step.argval, True
+            elif step.opname.startswith("BINARY_SUBSCR") and name is not None and isinstance(key, (str, int)):
+                yield name, key, False
+            name, key = (step.argval, None) if step.opname in _NAMING else (None, None)
 
 
 def _bound(code: CodeType) -> set[str]:
-    """The names outside of it that code binds, or code inside of it."""
-    inner = [_bound(one) for one in code.co_consts if isinstance(one, CodeType)]
-    return {one.argval for one in dis.get_instructions(code) if one.opname in _BINDING}.union(*inner)
+    """The names outside of it, and the parts of what they refer to, that code binds, or code inside of it."""
+    found: set[str] = set()
+    for one in (code, *_inner(code)):
+        name = key = None
+        for step in dis.get_instructions(one):
+            if step.opname in _BINDING:
+                found.add(step.argval)
+            elif step.opname == "LOAD_CONST" and name is not None:
+                key = step.argval
+                continue
+            elif step.opname == "STORE_ATTR" and name is not None:
+                found.add(f"{name}.{step.argval}")
+            elif step.opname == "STORE_SUBSCR" and name is not None:
+                found.add(f"{name}[{key!r}]")
+            name, key = (step.argval, None) if step.opname in _NAMING else (None, None)
+    return found
+
+
+def _inner(code: CodeType) -> Iterator[CodeType]:
+    """The code of functions that are written inside of others."""
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield one
+            yield from _inner(one)

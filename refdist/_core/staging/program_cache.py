@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
+from refdist._core.base.call_sites import frames_to_program
 from refdist._core.base.where import Where
 from refdist._core.replicas.values import DistributedValues
 
@@ -125,7 +126,7 @@ class ProgramCache:
             f"input, because a program is written and compiled for each. Pad or bucket shapes, declare sizes as None in "
             f"input_signature, or pass tensors in place of Python values.",
             RuntimeWarning,
-            stacklevel=8,
+            stacklevel=frames_to_program(),
         )
 
     def _warn(self, leaves: Sequence[Any]) -> None:
@@ -135,7 +136,7 @@ class ProgramCache:
             f"expected few, because a program is written and compiled for each, and {MOST_KEPT} are kept. Pass tensors of few "
             f"shapes (pad them, or batch with drop_remainder=True), and tensors in place of Python numbers and new objects.",
             RuntimeWarning,
-            stacklevel=7,
+            stacklevel=frames_to_program(),
         )
 
 

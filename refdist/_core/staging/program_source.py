@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from refdist._core.base import nest
+from refdist._core.base.call_sites import where
 from refdist._core.base.dtypes import is_wide
 from refdist._core.base.errors import OutOfRangeError
 from refdist._core.base.jax_facts import asks_for_a_value, tracing
@@ -182,9 +183,9 @@ class ProgramSource:
                     return written
                 if made_before or about in self._called:
                     raise ValueError(
-                        f"The function {fn!r} made the variable {written.created[0].name!r} when it was traced a second time; "
-                        f"expected variables to be made in the first call only. Make them outside, or only `if not made:` in the "
-                        f"first call."
+                        f"The function {getattr(fn, '__qualname__', fn)} made the variable {written.created[0].name!r} at "
+                        f"{where(written.created_at)} when it was traced a second time; expected variables to be made in the first "
+                        f"call only. Make them outside, or only `if not made:` in the first call."
                     )
                 made_before = True
         return Written(None)  # where there are several workers, too, because these meet in Python

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from refdist._core.base import nest
-from refdist._core.base.call_sites import Site, call_site, where
+from refdist._core.base.call_sites import Site, call_site, own_place, where
 from refdist._core.base.dtypes import is_wide
 from refdist._core.base.entropy import RUNS, FunctionDraws, program_stream
 from refdist._core.base.jax_facts import is_tracer
@@ -90,6 +90,7 @@ class ReplicaDraft:
         self.once = once or self.count > MOST_TRACES  # one call of a body for all replicas, with a symbolic number
         self.values: dict[Key, Any] = {}  # at the current point of the program
         self.created: list[Variable] = []
+        self.created_at: Site = ()  # the first of them
         self.meetings: list[Meeting] = []
         self._stage, self._staged = (
             stage,
@@ -326,13 +327,15 @@ class ReplicaDraft:
     def create(self, make: Callable[..., Any], kwargs: dict[str, Any]) -> Variable:
         if is_tracer(kwargs.get("initial_value")):
             raise ValueError(
-                f"Variable() got the initial value {kwargs['initial_value']!r} in a function; expected one that is known before "
-                f"the program runs, because the variable is made only once. Pass numbers, arrays, or a function that makes them."
+                f"Variable() at {where(own_place())} got the initial value {kwargs['initial_value']!r} in a "
+                f"function; expected one that is known before the program runs, because the variable is made only once. Pass "
+                f"numbers, arrays, or a function that makes them; make layers and optimizers outside, in `with strategy.scope():`."
             )
         with self._left():
             made = make(**kwargs)
         if isinstance(made, Variable):
             new = [one for one in made.shards if id(one) not in LIVE]
+            self.created_at = self.created_at or own_place()
             self.created += [one for one in new if not any(one is other for other in self.created)]
         return made
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from refdist._core.base import nest
+from refdist._core.base.call_sites import Site
 from refdist._core.base.entropy import ENTROPY
 from refdist._core.base.jax_facts import goes_back_through_a_loop, show_hidden_frames
 from refdist._core.replicas.values import DistributedValues, PerReplica
@@ -53,6 +54,7 @@ class Written:
     program: Program | None
     created: tuple[Variable, ...] = ()
     open: OpenProgram | None = None  # what the program was made from, and others can be
+    created_at: Site = ()  # the first of the variables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,7 +127,7 @@ class ProgramWriter:
             show_hidden_frames(error)
             raise error from error.__cause__
         if self._draft.created:
-            return Written(None, tuple(self._draft.created))
+            return Written(None, tuple(self._draft.created), created_at=self._draft.created_at)
         interface = self._interface(written)
         written = dataclasses.replace(written, results=interface.first_written)
         if not self.shapes.open:

@@ -24,6 +24,7 @@ from refdist._core.replicas.drift import SUSPECTS, require_no_drift
 from refdist._core.replicas.garbage import MANY, fewer_collections
 from refdist._core.replicas.lockstep import play
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, regroup
+from refdist._core.replicas.writes_of_one_worker import OwnWrites
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.strategies import arguments
 from refdist._core.strategies.plan import Plan
@@ -48,6 +49,7 @@ class EagerExtended(StrategyExtended):
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self._known_frames: list[context.Frame] = []
+        self.own_writes = OwnWrites()  # of this worker, outside of its replicas
         # Functions that have made variables in replicas, by identity, with the places where they have.
         self._creators: dict[tuple[int, int], tuple[Any, set[Any]]] = {}
 
@@ -175,7 +177,7 @@ class EagerExtended(StrategyExtended):
         if self.plan.workers > 1:
             details = outline_of_leaves(payloads[0])
             kind = f"all_reduce({op.name})" if name is None else f"all_reduce({op.name}, name={name!r})"
-            payloads = exchange(kind, payloads, self.plan.peers, details, options.timeout_seconds)
+            payloads = exchange(kind, payloads, self.plan.peers, details, options.timeout_seconds, self.own_writes)
         if isinstance(payloads[0], self.plan.backend.tensor_type) or not nest.is_container(payloads[0]):
             return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
         pairs = [
@@ -222,7 +224,7 @@ class EagerExtended(StrategyExtended):
         if self.plan.workers == 1:
             return payloads
         limit = (options or self.plan.communication).timeout_seconds
-        return exchange(kind, payloads, self.plan.peers, timeout_seconds=limit)
+        return exchange(kind, payloads, self.plan.peers, timeout_seconds=limit, writes=self.own_writes)
 
     def aggregate(
         self, strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from refdist._core.base.call_sites import Site, call_site, where
+from refdist._core.base.call_sites import Site, call_site, frames_to_program, where
 from refdist._core.base.dtypes import is_float
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.errors import NumericsError, NumericsWarning
@@ -123,7 +123,7 @@ def _judge_loss(
         f"because {why}: element {place} is {float(own[place]):.7g}, and {float(exact[place]):.7g} in float64.{order} Expected a "
         f"loss of at most {threshold:.1%}. Add up in a wider dtype, or bring the operands to one scale before.",
         NumericsWarning,
-        stacklevel=2,
+        stacklevel=frames_to_program(),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from refdist._core.base.call_sites import call_site, where
+from refdist._core.base.call_sites import call_site, frames_to_program, where
 from refdist._core.base.errors import HostEffectWarning
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.strategies.captured_state import LIBRARIES, Scope, Stretch, referred
@@ -76,7 +76,7 @@ class PythonWatch:
                     f"{where(call_site())}; expected replicas to leave alone what they share, or to change a part of their own, "
                     f"such as shared[replica_id]. Return the value, and change the object outside of run().",
                     HostEffectWarning,
-                    stacklevel=2,
+                    stacklevel=frames_to_program(),
                 )
 
 

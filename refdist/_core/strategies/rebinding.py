@@ -1,13 +1,15 @@
-"""Finds variables that a replica's function replaces by a plain tensor, where it should assign to them.
+"""Finds names that replicas bind to tensors, where they should assign to a variable.
 
-`self.count = self.count + 1` binds the name to a tensor: the variable is gone, and each replica goes on with a tensor of its own.
+`self.count = self.count + 1` binds the name to a tensor. If it was a variable, that is gone, and each replica goes on with a tensor
+of its own. If it was a tensor or a number, each replica goes on with what the replica before it has left.
 """
 
 import dis
-from collections.abc import Callable, Iterator
-from types import CellType, CodeType, FunctionType, MethodType
+from collections.abc import Callable, Iterator, Sequence
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
+from refdist._core.base.jax_facts import is_tracer
 from refdist._core.replicas.context import get_replica_context
 from refdist._core.variables.variable import Variable
 
@@ -16,50 +18,96 @@ QUIET: dict[int, CodeType] = {}
 
 _MOST_QUIET = 4096
 _DEEP = 3  # how many functions that call each other are looked into
-_LIBRARIES = ("jax", "flax", "optax", "numpy", "refdist", "keras", "builtins", "equinox")
+LIBRARIES = ("jax", "flax", "optax", "numpy", "refdist", "keras", "builtins", "equinox")
 _GLOBALS = ""  # the name of the dict of globals
 _BINDING = {"STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF"}
+_READING = {"LOAD_ATTR", "LOAD_GLOBAL", "LOAD_DEREF"}
+_UNBOUND: Any = object()
+_NOTHING: dict[str, Any] = {}
+# What is known of code, by its id. The code is kept alive, so that no other code gets its id.
+_KNOWN: dict[int, tuple[CodeType, "tuple[_Binding, ...]"]] = {}
+_METHODS: dict[tuple[int, type], tuple[CodeType, tuple[FunctionType, ...]]] = {}
+
+
+class _Binding(NamedTuple):
+    """An instruction that binds a name outside of its function."""
+
+    opname: str
+    name: str
+    place: str
+    read_before: bool  # whether the code reads the name, too, and before it binds it
 
 
 class _Name(NamedTuple):
-    """A name that refers to a variable, and where code binds it."""
+    """A name that code binds, and what it refers to before."""
 
     owner: Any  # an object or a dict of globals; or a cell, which has no name inside
     name: str
     shown: str
-    variable: Variable
+    value: Any
     place: str
 
 
 class Rebinding:
-    """The names of variables that a function could bind to something else."""
+    """The names that a function could bind to something else."""
 
     def __init__(self, names: list[_Name]) -> None:
-        self._names = names
+        self._variables = [one for one in names if isinstance(one.value, Variable)]
+        self._others = [one for one in names if not isinstance(one.value, Variable)]
+        self._known = [one.value for one in self._others]
+        self._first: dict[int, Any] = {}  # which replica has bound a name, by its place in the list
 
     def look(self) -> None:
-        """Raise if a replica has bound one of the names to something else; it refers to the variable again."""
-        for one in self._names:
+        """Raise if a replica has bound the name of a variable, or one that an earlier one has bound; all is as it was before."""
+        for one in self._variables:
             now = _bound(one.owner, one.name)
-            if now is not one.variable:
-                _bind(one.owner, one.name, one.variable)
-                replica = get_replica_context()
-                number = "" if replica is None else f" in replica {replica.replica_id_in_sync_group}"
+            if now is not one.value:
+                _bind(one.owner, one.name, one.value)
                 raise RuntimeError(
-                    f"{one.shown!r}, the variable {one.variable.name!r}, was replaced by a {type(now).__name__}{number} at "
+                    f"{one.shown!r}, the variable {one.value.name!r}, was replaced by a {type(now).__name__}{_in_replica()} at "
                     f"{one.place}; expected it to stay the variable, because a tensor is that of one replica, and nobody keeps it "
                     f"equal. Write {one.shown}.assign(...). It is the variable again."
                 )
+        for place, one in enumerate(self._others):
+            now = _bound(one.owner, one.name)
+            if now is self._known[place]:
+                continue
+            self._known[place] = now
+            first = self._first.setdefault(place, _number())
+            # What a trace leaves behind has no value, so that no other replica can go on with it.
+            if is_tracer(now) or (first != _number() and is_tensor(now)):
+                _bind(one.owner, one.name, one.value)
+                raise RuntimeError(
+                    f"{one.shown!r} was read and then bound to a tensor{_in_replica()} at {one.place}, and all replicas share it; "
+                    f"expected no replica to, because the next one goes on with what this one has left. Keep it in a tf.Variable "
+                    f"and assign to that, or return it from the function. It is what it was before."
+                )
+
+
+def is_tensor(value: Any) -> bool:
+    """Say whether a value is one of a device: arrays and numbers of numpy, and Python's own, are the host's."""
+    return hasattr(value, "__array__") and type(value).__module__ != "numpy"
+
+
+def _number() -> Any:
+    replica = get_replica_context()
+    return None if replica is None else replica.replica_id_in_sync_group
+
+
+def _in_replica() -> str:
+    number = _number()
+    return "" if number is None else f" in replica {number}"
 
 
 def watched(fn: Callable[..., Any]) -> Rebinding | None:
-    """Find the variables whose names a function binds; None where there are none."""
-    if not any(_stores(code) for code, _ in reached(fn, _DEEP)):
+    """Find the names outside of it that a function binds; None where there are none."""
+    found = [(bindings, owners) for code, owners in reached(fn, _DEEP) if (bindings := _bindings(code))]
+    if not found:
         code = getattr(fn, "__code__", None)
         if isinstance(code, CodeType) and len(QUIET) < _MOST_QUIET:
             QUIET[id(code)] = code
         return None
-    names = [name for code, owners in reached(fn, _DEEP) for name in _variables(code, owners)]
+    names = [name for bindings, owners in found for name in _names(bindings, owners)]
     return Rebinding(names) if names else None
 
 
@@ -69,7 +117,7 @@ Owners = list[tuple[str, Any]]
 def reached(fn: Any, depth: int) -> Iterator[tuple[CodeType, Owners]]:
     """The code of a function and of those that it names, each with the objects that it can reach, by name."""
     function = getattr(fn, "__func__", fn)
-    if not isinstance(function, FunctionType) or (function.__module__ or "").split(".")[0] in _LIBRARIES:
+    if not isinstance(function, FunctionType) or (function.__module__ or "").split(".")[0] in LIBRARIES:
         return
     code, owners = (
         function.__code__,
@@ -85,11 +133,25 @@ def reached(fn: Any, depth: int) -> Iterator[tuple[CodeType, Owners]]:
         for _, owner in owners:
             if isinstance(owner, (FunctionType, MethodType)):
                 yield from reached(owner, depth - 1)
-            elif hasattr(owner, "__dict__") and not isinstance(owner, (type, Variable)):
-                for name in code.co_names:
-                    method = getattr(type(owner), name, None)
-                    if isinstance(method, FunctionType):
-                        yield from reached(MethodType(method, owner), depth - 1)
+            else:
+                for method in _methods(code, type(owner)):
+                    yield from reached(MethodType(method, owner), depth - 1)
+
+
+def _methods(code: CodeType, kind: type) -> tuple[FunctionType, ...]:
+    """The methods of a class of the program that code names."""
+    known = _METHODS.get((id(code), kind))
+    if known is not None:
+        return known[1]
+    found: tuple[FunctionType, ...] = ()
+    of_library = (kind.__module__ or "").split(".")[0] in LIBRARIES
+    if not of_library and not issubclass(kind, (type, Variable, ModuleType, CellType)):
+        named = [getattr(kind, name, None) for name in code.co_names]
+        found = tuple(one for one in named if isinstance(one, FunctionType))
+    if len(_METHODS) >= _MOST_QUIET:
+        _METHODS.clear()
+    _METHODS[id(code), kind] = code, found
+    return found
 
 
 def _name_of_object(function: FunctionType) -> str:
@@ -105,33 +167,48 @@ def _filled(cell: CellType) -> bool:
         return False
 
 
-def _stores(code: CodeType) -> bool:
-    return any(one.opname in _BINDING for one in dis.get_instructions(code))
-
-
-def _variables(code: CodeType, owners: Owners) -> Iterator[_Name]:
-    """The names of variables that code binds."""
-    line = code.co_firstlineno
+def _bindings(code: CodeType) -> tuple[_Binding, ...]:
+    """The names outside of it that code binds; looking at its instructions takes long, so that is done once."""
+    known = _KNOWN.get(id(code))
+    if known is not None:
+        return known[1]
+    found: list[_Binding] = []
+    line, read = code.co_firstlineno, set[Any]()
     for one in dis.get_instructions(code):
         line = one.starts_line or line
-        if one.opname not in _BINDING:
-            continue
-        place = f"{code.co_filename}:{line}, in {code.co_name}"
+        if one.opname in _READING:
+            read.add(one.argval)
+        elif one.opname in _BINDING:
+            place = f"{code.co_filename}:{line}, in {code.co_name}"
+            found.append(_Binding(one.opname, one.argval, place, one.argval in read))
+            read.discard(one.argval)
+    if len(_KNOWN) >= _MOST_QUIET:
+        _KNOWN.clear()
+    _KNOWN[id(code)] = code, tuple(found)
+    return tuple(found)
+
+
+def _names(bindings: Sequence[_Binding], owners: Owners) -> Iterator[_Name]:
+    """Those names that refer to variables, and those that code reads before it binds them."""
+    for one in bindings:
         for shown, owner in owners:
-            if one.opname == "STORE_DEREF" and not (isinstance(owner, CellType) and shown == one.argval):
+            if one.opname == "STORE_DEREF" and not (isinstance(owner, CellType) and shown == one.name):
                 continue
             if (one.opname == "STORE_GLOBAL") != (shown == _GLOBALS) or (isinstance(owner, dict) and shown != _GLOBALS):
                 continue
-            variable = _bound(owner, one.argval)
-            if isinstance(variable, Variable):
-                name = f"{shown}.{one.argval}" if one.opname == "STORE_ATTR" else one.argval
-                yield _Name(owner, one.argval, name, variable, place)
+            if one.opname == "STORE_ATTR" and isinstance(owner, CellType):
+                continue
+            value = _bound(owner, one.name)
+            if isinstance(value, Variable) or (one.read_before and value is not _UNBOUND):
+                name = f"{shown}.{one.name}" if one.opname == "STORE_ATTR" else one.name
+                yield _Name(owner, one.name, name, value, one.place)
 
 
 def _bound(owner: Any, name: str) -> Any:
     if isinstance(owner, CellType):
-        return owner.cell_contents if _filled(owner) else None
-    return owner.get(name) if isinstance(owner, dict) else getattr(owner, "__dict__", {}).get(name)
+        return owner.cell_contents if _filled(owner) else _UNBOUND
+    names = owner if isinstance(owner, dict) else getattr(owner, "__dict__", _NOTHING)
+    return names.get(name, _UNBOUND)
 
 
 def _bind(owner: Any, name: str, value: Any) -> None:

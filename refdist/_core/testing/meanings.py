@@ -14,6 +14,10 @@ _SUM_OF_MEANS = (
     f"a mean over the rows of each replica is summed over the replicas: a loss that is not divided by the global batch. Divide by "
     f"the number of rows of the whole batch, as {_GLOBAL} does, or combine with MEAN"
 )
+_OR_AGAIN = (
+    "or the optimizer, which sums gradients, was given some that were reduced before; or a rate was multiplied by the number of "
+    "replicas"
+)
 _TWICE = (
     "what is summed is already equal on all replicas: it was reduced before, or depends on no data (a regulariser, a constant). "
     "Drop one of the reductions, or divide by num_replicas_in_sync"
@@ -72,6 +76,8 @@ def meaning(facts: Sequence[tuple[int, Fact]], factor: Factor, rtol: float, *, d
             return _COUNTER
         if fact.own_copies == "SUM":
             return _METRIC
+        if len(fact.brought) < 2 and fact.kind == "write":  # as below an optimizer: what was summed is not known here
+            return f"{_SUM_OF_MEANS}; {_OR_AGAIN}"
         return _TWICE if equal else _SUM_OF_MEANS
     if factor.name == "N squared":
         return _SQUARED

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from refdist._core.base.call_sites import call_site, where
+from refdist._core.base.call_sites import call_site, own_place, where
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
@@ -56,9 +56,9 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
     place, name = call_site(), kwargs.get("name")
     if place in creations.get(EARLIER, ()):
         raise ValueError(
-            f"Variable() was called at {where(place)} in the second run of a function that has made a variable there in its first; "
-            f"expected variables to be made in the first run only, because each run would begin with a new one. Make it once, in "
-            f"`with strategy.scope():`, or only `if not made:`."
+            f"Variable() was called at {where(own_place())} in the second run of a function that has made a variable there in its "
+            f"first; expected variables to be made in the first run only, because each run would begin with a new one. Make it "
+            f"once, in `with strategy.scope():`, or only `if not made:`."
         )
     mine = (place, id(replica))
     turn = creations.get(mine, 0)

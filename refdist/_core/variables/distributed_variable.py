@@ -213,6 +213,8 @@ class OnWrite:
             given, value = None, select(value, 0)
         else:
             given = current_value(value)
+        if plan.workers > 1 and HERE.get().draft is None:
+            variable.strategy.extended.own_writes.note(variable)
         with in_unison(plan, variable.storage.homes, given):
             OnWrite.write_all(variable, verb, operation, value)
 

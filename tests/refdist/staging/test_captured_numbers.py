@@ -57,3 +57,73 @@ def test_values_of_globals_and_of_functions_that_are_called_count():
         return inner(x) * scale
 
     assert {"scale", "RATE"} == {one.name for one in captured_numbers(outer)}
+
+
+class Settings:
+    """What users keep rates and flags in."""
+
+    def __init__(self):
+        self.rate, self.calls, self.other = 0.1, 0, 1.0
+
+
+def _called_again(step, change):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step(tf.constant(1.0))
+        step(tf.constant(1.0))
+    change()
+    step(tf.constant(1.0))
+
+
+def test_an_attribute_that_changed():
+    settings = Settings()
+    step = tf.function(lambda x: x * settings.rate)
+
+    with pytest.warns(RuntimeWarning, match=r"'settings\.rate' is 0\.5, and was 0\.1 when .* was traced"):
+        _called_again(step, lambda: setattr(settings, "rate", 0.5))
+
+
+def test_an_attribute_of_the_object_of_a_method_that_changed():
+    class Trainer(Settings):
+        @tf.function
+        def step(self, x):
+            return x * self.rate
+
+    trainer = Trainer()
+
+    with pytest.warns(RuntimeWarning, match=r"'self\.rate' is 0\.5"):
+        _called_again(trainer.step, lambda: setattr(trainer, "rate", 0.5))
+
+
+def test_an_item_that_changed():
+    settings = {"rate": 0.1}
+    step = tf.function(lambda x: x * settings["rate"])
+
+    with pytest.warns(RuntimeWarning, match=r"""'settings\[\\?'rate\\?'\]|"settings\['rate'\]" is 0\.5"""):
+        _called_again(step, lambda: settings.update(rate=0.5))
+
+
+def test_an_attribute_that_replicas_read_in_a_function_inside():
+    with tf.using("simulator", gpus=2):
+        strategy, settings = tf.distribute.MirroredStrategy(), Settings()
+    step = tf.function(lambda x: strategy.run(lambda y: y * settings.rate, (x,)))
+
+    with pytest.warns(RuntimeWarning, match=r"'settings\.rate' is 0\.5"):
+        _called_again(step, lambda: setattr(settings, "rate", 0.5))
+
+
+def test_parts_that_the_function_binds_or_does_not_read_may_change():
+    settings, counts = Settings(), {"traces": 0}
+
+    @tf.function
+    def step(x):
+        settings.calls += 1
+        counts["traces"] += 1
+        return x * settings.rate
+
+    def change():
+        settings.calls, settings.other, counts["traces"] = 7, 7.0, 7
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _called_again(step, change)

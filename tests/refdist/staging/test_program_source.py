@@ -55,7 +55,7 @@ def test_a_variable_is_made_in_a_first_call_which_is_followed_by_the_one_that_wr
 
 def test_a_variable_in_every_call_is_refused_by_its_name():
     with pytest.raises(
-        ValueError, match=r"made the variable 'again:0' when it was traced a second time; .*first call only"
+        ValueError, match=r"made the variable 'again:0' at .* when it was traced a second time; .*first call only"
     ):
         tf.function(lambda x: tf.Variable(1.0, name="again") + x)(tf.constant(1.0))
 

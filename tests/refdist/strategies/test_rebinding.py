@@ -4,6 +4,7 @@ import pytest
 
 import refdist as tf
 from refdist._core.strategies.rebinding import QUIET, watched
+from tests.lines import line_of
 from tests.zoo.ways import both_ways, mirrored, runner
 
 
@@ -81,3 +82,64 @@ def test_a_dict_with_the_name_of_an_attribute_is_not_mixed_up_with_it():
     strategy.run(step)
 
     assert 1 == model.count
+
+
+class Average:
+    """A moving average in an attribute, where a variable should be."""
+
+    def __init__(self, value):
+        self.value, self.last, self.made = value, None, None
+
+    def update(self, x):
+        self.value = 0.9 * self.value + 0.1 * x  # goes on from what it was
+        return self.value
+
+    def keep(self, x):
+        self.last = x * 2.0
+        return self.last + 1.0
+
+    def first_alone(self, x):
+        if tf.distribute.get_replica_context().replica_id_in_sync_group == 0:
+            self.value = self.value + 1
+        return x
+
+
+@both_ways
+@pytest.mark.parametrize("value", [0.0, tf.constant(0.0)])
+def test_a_tensor_that_each_replica_goes_on_from_is_found(way, value):
+    strategy, average = mirrored(2), Average(value)
+
+    with pytest.raises(RuntimeError, match=r"'self.value' was read and then bound to a tensor in replica \d") as raised:
+        runner(strategy, way)(average.update, (tf.constant(1.0),))
+
+    raised.match(rf"test_rebinding\.py:{line_of(__file__, '# goes on from what it was')}")
+    assert average.value is value
+
+
+@both_ways
+def test_a_number_of_the_closure_that_each_replica_goes_on_from_is_found(way):
+    strategy, total = mirrored(2), 0.0
+
+    def step(x):
+        nonlocal total
+        total += x
+
+    with pytest.raises(RuntimeError, match="'total' was read and then bound to a tensor"):
+        runner(strategy, way)(step, (tf.constant(1.0),))
+    assert 0.0 == total
+
+
+@both_ways
+@pytest.mark.parametrize("method", ["keep", "first_alone"])
+def test_what_is_only_left_there_and_what_one_replica_alone_binds_is_silent(way, method):
+    strategy, average = mirrored(2), Average(0)
+    for _ in range(2):
+        runner(strategy, way)(getattr(average, method), (tf.constant(1.0),))
+
+
+def test_one_replica_may_go_on_from_its_own_tensor():
+    strategy, average = mirrored(1), Average(0.0)
+    for _ in range(2):
+        strategy.run(average.update, (tf.constant(1.0),))
+
+    assert 0.19 == pytest.approx(float(average.value))

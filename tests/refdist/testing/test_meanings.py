@@ -64,3 +64,26 @@ def test_sums_that_rounding_has_eaten_are_known():
 
     assert cancels(Fact("key", "meeting", "all_reduce(SUM)", np.float32(0.0), brought=brought))
     assert not cancels(Fact("key", "meeting", "all_reduce(SUM)", np.float32(3.0), brought=(np.float32(1),) * 3))
+
+
+def test_below_an_optimizer_a_factor_of_n_may_also_be_a_gradient_that_was_reduced_before():
+    import refdist as tf
+    from refdist.testing import ReplicasDiffer, assert_same_on
+
+    def program(strategy):
+        with strategy.scope():
+            w, optimizer = tf.Variable(1.0), tf.keras.optimizers.SGD(0.1)
+            optimizer.build([w])
+
+        def step(x):
+            context = tf.distribute.get_replica_context()
+            gradient = context.all_reduce("SUM", tf.reduce_sum(x) * w)
+            optimizer.apply_gradients([(gradient, w)])
+
+        for x in strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensors(1.0).repeat(4).batch(4)):
+            strategy.run(step, args=(x,))
+
+    with pytest.raises(ReplicasDiffer) as caught:
+        assert_same_on(program, replicas=(1, 2))
+
+    assert "given some that were reduced before" in caught.value.meaning
