@@ -16,7 +16,7 @@ from refdist._core.replicas.meeting import Meeting
 from refdist._core.replicas.specs import is_dataset
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.seam.compiler import Compiler
-from refdist._core.seam.draft import NeedsPython, NeedsWide
+from refdist._core.seam.draft import NeedsFirstRun, NeedsPython, NeedsWide
 from refdist._core.seam.peers import UNEVEN
 from refdist._core.seam.tapes import BodyTape, Tapes
 from refdist._core.staging.branching import branches
@@ -325,10 +325,7 @@ class ReplicaDraft:
 
     def create(self, make: Callable[..., Any], kwargs: dict[str, Any]) -> Variable:
         if is_tracer(kwargs.get("initial_value")):
-            raise ValueError(
-                f"Variable() got the initial value {kwargs['initial_value']!r} in a function; expected one that is known before "
-                f"the program runs, because the variable is made only once. Pass numbers, arrays, or a function that makes them."
-            )
+            raise NeedsFirstRun  # the variable is made only once, from numbers that only Python has then
         with self._left():
             made = make(**kwargs)
         if isinstance(made, Variable):
