@@ -15,6 +15,7 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax, loaded, staging
 from refdist._core.base.operators import add_operators
 from refdist._core.base.pytree_nodes import is_node
+from refdist._core.base.tensor_shape import get_shape
 from refdist._core.base.where import HERE, where_of
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import dtype_name, numpy_text
@@ -133,6 +134,7 @@ class Variable(Readable, Scatterable, metaclass=_Creation):
     container = property(operator.attrgetter("_container"))
     name = property(lambda self: f"{self._name}:0")
     ndim = property(lambda self: len(self.shape))
+    get_shape = get_shape
     shards = property(lambda self: (self,))  # the variables that hold its rows: itself, unless it is cut
 
     @property

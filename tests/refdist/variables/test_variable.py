@@ -481,3 +481,7 @@ def test_a_variable_keeps_the_constraint_for_its_optimizer(strategy):
         make(strategy, 1.0, constraint=abs).constraint,
         make(strategy, 1.0).constraint,
     )
+
+
+def test_a_variable_tells_its_shape_as_tensors_do(strategy):
+    assert ([2, 1], 2) == (make(strategy, [[1.0], [2.0]]).get_shape().as_list(), tf.Variable([[1.0]]).get_shape().rank)
