@@ -172,7 +172,7 @@ class Strategy(StrategyBase):
         """Join the components of a per-replica value along an axis."""
         context.require_cross_replica(self, "gather()")
         with self.scope():
-            return nest.map_structure(lambda leaf: self.extended.gather(_whole(leaf), axis), value)
+            return nest.map_structure(lambda leaf: self.extended.gather(_gathered(leaf), axis), value)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any) -> Dataset:
         """Make a dataset of the rows of arrays. Deprecated: use tf.data.Dataset.from_tensor_slices."""
@@ -284,11 +284,11 @@ def input_worker(extended: StrategyExtended) -> InputWorker:
     return InputWorker(plan.workers, plan.worker, plan.replicas, extended.of_each_worker)
 
 
-def _whole(value: Any) -> Any:
-    """A value that is to be gathered, unless it has slices, which have no place in a whole tensor."""
-    if isinstance(value, IndexedSlices) or any(isinstance(part, IndexedSlices) for part in getattr(value, "parts", ())):
+def _gathered(value: Any) -> Any:
+    """A value that is to be gathered; slices that are the same for all replicas are refused, as by TensorFlow."""
+    if isinstance(value, IndexedSlices):
         raise NotImplementedError(
-            "gather() got IndexedSlices; expected tensors. Gather their values and their indices, or make tensors of them with "
+            "gather() got IndexedSlices; expected a per-replica value. Return them from run(), or make a tensor of them with "
             "tf.convert_to_tensor()."
         )
     return value
