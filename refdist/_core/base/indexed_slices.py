@@ -32,8 +32,8 @@ class IndexedSlices:
         """Return the same slices as arrays that fit into a variable, or raise."""
         if not isinstance(given, IndexedSlices) or not verb.startswith("scatter"):
             raise TypeError(
-                f"{verb}() got a {type(given).__name__}; expected tf.IndexedSlices for scatter_add, scatter_sub and "
-                f"scatter_update, and a tensor for the others. Use the method that fits the value."
+                f"{verb}() got a {type(given).__name__}; expected tf.IndexedSlices for scatter_add and its kin, and a "
+                f"tensor for the others. Use the method that fits the value."
             )
         if is_jax(given.values) or is_jax(given.indices):
             return cls._of_jax(verb, given, shape, dtype)

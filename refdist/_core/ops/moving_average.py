@@ -70,7 +70,7 @@ class ExponentialMovingAverage:
 
     def _made(self, variable: Variable) -> Variable:
         return Variable(
-            variable.read_value(),
+            variable.read_value,  # called where values are known, also while a program is written
             trainable=False,
             name=self.average_name(variable),
             dtype=variable.dtype,

@@ -19,6 +19,8 @@ class RaggedTensor:
     <tf.RaggedTensor [[1, 2], [], [3]]>
     """
 
+    of_parts = True  # it is a value of a replica, though no single tensor
+
     def __init__(self, values: Any, row_splits: Any) -> None:
         splits = np.asarray(
             _refused() if is_tracer(row_splits) else row_splits, None if hasattr(row_splits, "dtype") else np.int64

@@ -23,6 +23,8 @@ class SparseTensor:
     [[0, 3], [4, 0]]
     """
 
+    of_parts = True  # it is a value of a replica, though no single tensor
+
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         self._indices = convert_to_tensor(indices) if is_tracer(indices) else fresh(_wide(indices))
         self._values = convert_to_tensor(values)

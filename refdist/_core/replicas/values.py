@@ -33,6 +33,11 @@ as the programs of that compiler take them. A plain tuple, because every staged 
 """
 
 
+def of_parts(value: Any) -> bool:
+    """Say whether a value has a shape and a dtype and yet is no single tensor: a sparse or a ragged one."""
+    return getattr(value, "of_parts", False)
+
+
 def state_of(held: Held) -> str:
     """Name the state in which a value is held.
 
@@ -100,7 +105,9 @@ class DistributedValues:
     def kind(self) -> tuple[int, Any]:
         """How many components there are, and their shape and dtype: what tells the programs apart that take them."""
         if self.known_kind is None:
-            specs = {(tuple(v.shape), v.dtype) if hasattr(v, "dtype") else None for v in self.values}
+            specs = {
+                (tuple(v.shape), v.dtype) if hasattr(v, "dtype") and not of_parts(v) else None for v in self.values
+            }
             self.known_kind = self.count, specs.pop() if len(specs) == 1 else None
         return self.known_kind
 

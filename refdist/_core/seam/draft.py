@@ -102,6 +102,10 @@ class NeedsPython(BaseException):
     """Ends a draft whose body needs something that only Python can do, such as the next batch of a dataset."""
 
 
+class NeedsFirstRun(BaseException):
+    """Ends a draft that would make a variable from what the program computes: its first call is made in Python."""
+
+
 def leave_draft_for_data() -> None:
     """End the draft that the code is in, if it is in one: a batch read now would be frozen into the program."""
     if HERE.get().draft is not None:

@@ -13,7 +13,7 @@ from refdist._core.base.where import HERE, entered
 from refdist._core.replicas import context
 from refdist._core.replicas.context import ReplicaContext
 from refdist._core.replicas.values import regroup, select
-from refdist._core.seam.draft import NeedsPython
+from refdist._core.seam.draft import NeedsFirstRun, NeedsPython
 from refdist._core.seam.peers import UNEVEN, uneven
 from refdist._core.seam.tapes import called_under_tapes
 from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
@@ -28,7 +28,7 @@ from refdist._core.staging.input_signature import conforming
 from refdist._core.staging.parameters import Parameters, taken_apart
 from refdist._core.staging.program import Program
 from refdist._core.staging.program_cache import Kept, ProgramCache
-from refdist._core.staging.program_source import ForeignTrace, ProgramSource
+from refdist._core.staging.program_source import ForeignTrace, ProgramSource, not_called_yet
 from refdist._core.staging.references import closes_over_tensors
 from refdist._core.staging.replica_draft import UnevenReplicas
 from refdist._core.staging.returned_values import returned_from_draft, returned_from_python, returning_from_python
@@ -333,6 +333,11 @@ class Function(SteadyCalls):
                 program = self._source.program(call, around, outside)
             except UnevenReplicas:
                 return leaves, None  # for these elements; the next ones may be of one shape
+            except NeedsFirstRun:
+                if specs is not None:
+                    raise not_called_yet(fn) from None
+                self._source.begin(fn, on)
+                return leaves, None  # for this call, in which Python makes the variables
             except OutOfRangeError:
                 self._note(signature)  # a trace needs no data
                 raise

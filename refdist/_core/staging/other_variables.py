@@ -35,7 +35,8 @@ class OtherVariables:
         if program is None or _reaches(mentioned(fn), variables):
             return None
         pairs = zip(variables, [leaves[place] for place in kinds.variables], strict=True)
-        return program.rebound({old.storage: new.storage for old, new in pairs})
+        shards = [pair for old, new in pairs for pair in zip(old.shards, new.shards, strict=True)]
+        return program.rebound({old.storage: new.storage for old, new in shards})
 
 
 def _key(leaves: Sequence[Any], kinds: ArgumentKinds) -> tuple[Any, ...]:
@@ -44,14 +45,15 @@ def _key(leaves: Sequence[Any], kinds: ArgumentKinds) -> tuple[Any, ...]:
     for place in kinds.variables:
         one: Variable = leaves[place]
         policy = one.synchronization, one.aggregation, one.trainable, one.own_copies
-        home = type(one), one.distribute_strategy, one.storage.homes, one.container is None
+        homes = tuple((shard.shape, tuple(shard.storage.homes)) for shard in one.shards)
+        home = type(one), one.distribute_strategy, homes, one.container is None
         parts[place] = one.shape, one.dtype, *policy, *home, ids.index(id(one))
     return tuple(parts)
 
 
 def _reaches(things: Sequence[Any], variables: Sequence[Variable]) -> bool:
     """Say whether variables can be reached from some objects; if that takes too long, they may be."""
-    wanted = {id(one) for variable in variables for one in (variable, *variable.all_copies)}
+    wanted = {id(one) for variable in variables for one in (variable, *variable.shards, *variable.all_copies)}
     seen: set[int] = set()
     waiting = list(things)
     while waiting and len(seen) < _MOST_OBJECTS:

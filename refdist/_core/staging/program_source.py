@@ -14,7 +14,7 @@ from refdist._core.base.dtypes import is_wide
 from refdist._core.base.errors import OutOfRangeError
 from refdist._core.base.jax_facts import asks_for_a_value, tracing
 from refdist._core.devices.tensor import Tensor
-from refdist._core.seam.draft import NeedsPython, NeedsWide
+from refdist._core.seam.draft import NeedsFirstRun, NeedsPython, NeedsWide
 from refdist._core.seam.tapes import BodyTape, NeedsBodyTape, body_tape
 from refdist._core.staging.branching import branches, names
 from refdist._core.staging.cache_keys import function_key
@@ -82,7 +82,18 @@ class ProgramSource:
 
     def written(self, call: Call, around: StrategyBase) -> Program | None:
         """Write a program that is not kept, for a call that takes no elements of iterators."""
-        return self._written(call, around).program
+        try:
+            return self._written(call, around).program
+        except NeedsFirstRun:
+            raise not_called_yet(call.function) from None
+
+    def begin(self, fn: Any, on: StrategyBase | None) -> None:
+        """Remember that a function has made its variables, in a first call in Python."""
+        self._called.add(self._about(fn, on))
+
+    def _about(self, fn: Any, on: StrategyBase | None) -> Any:
+        """What tells apart the functions that make variables of their own."""
+        return None if fn is self._owner or on is None else function_key(fn)
 
     def converted(self, body: Any) -> Any:
         """A body as it is called in a trace of JAX that is none of ours."""
@@ -127,7 +138,7 @@ class ProgramSource:
             raise ForeignTrace
         fn, on, strategy = call.function, call.on, around
         wide = call.kinds.wide or any(is_wide(dtype) for loop in mentioned_iterators(fn) for dtype in loop.dtypes)
-        about = None if fn is self._owner or on is None else function_key(fn)
+        about = self._about(fn, on)
         assumed = on is None and around.extended.plan.name == "default"
         if assumed:
             strategy = self._strategy or mentioned_strategy(fn) or around
@@ -163,6 +174,10 @@ class ProgramSource:
                     continue
                 except NeedsPython:
                     break
+                except NeedsFirstRun:
+                    if about in self._called:
+                        raise _made_again(fn, "a variable") from None
+                    raise
                 except UnevenReplicas:
                     if call.elements.sources:
                         raise
@@ -182,13 +197,25 @@ class ProgramSource:
                     self._called.add(about)
                     return written
                 if made_before or about in self._called:
-                    raise ValueError(
-                        f"The function {getattr(fn, '__qualname__', fn)} made the variable {written.created[0].name!r} at "
-                        f"{where(written.created_at)} when it was traced a second time; expected variables to be made in the first "
-                        f"call only. Make them outside, or only `if not made:` in the first call."
-                    )
+                    made = f"the variable {written.created[0].name!r} at {where(written.created_at)}"
+                    raise _made_again(fn, made)
                 made_before = True
         return Written(None)  # where there are several workers, too, because these meet in Python
+
+
+def not_called_yet(fn: Any) -> Exception:
+    """What is wrong with a program that is to be written before the variables in it can be made."""
+    return ValueError(
+        f"The function {fn!r} makes a variable from what it computes, and was to be written before its first call; expected a "
+        f"call, or an initial value that is known. Call it once, or pass a function that makes the value."
+    )
+
+
+def _made_again(fn: Any, what: str) -> Exception:
+    return ValueError(
+        f"The function {fn!r} made {what} when it was traced a second time; expected variables to be made in the first call only. "
+        f"Make them outside, or only `if not made:` in the first call."
+    )
 
 
 def _leaves_sizes_open(call: Call) -> bool:

@@ -16,7 +16,7 @@ from refdist._core.replicas.meeting import Meeting
 from refdist._core.replicas.specs import is_dataset
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.seam.compiler import Compiler
-from refdist._core.seam.draft import NeedsPython, NeedsWide
+from refdist._core.seam.draft import NeedsFirstRun, NeedsPython, NeedsWide
 from refdist._core.seam.peers import UNEVEN
 from refdist._core.seam.tapes import BodyTape, Tapes
 from refdist._core.staging.branching import branches
@@ -326,11 +326,7 @@ class ReplicaDraft:
 
     def create(self, make: Callable[..., Any], kwargs: dict[str, Any]) -> Variable:
         if is_tracer(kwargs.get("initial_value")):
-            raise ValueError(
-                f"Variable() at {where(own_place())} got the initial value {kwargs['initial_value']!r} in a "
-                f"function; expected one that is known before the program runs, because the variable is made only once. Pass "
-                f"numbers, arrays, or a function that makes them; make layers and optimizers outside, in `with strategy.scope():`."
-            )
+            raise NeedsFirstRun  # the variable is made only once, from numbers that only Python has then
         with self._left():
             made = make(**kwargs)
         if isinstance(made, Variable):

@@ -8,6 +8,7 @@ import numpy as np
 
 from refdist._core.base.common_values import CommonValues, once
 from refdist._core.base.enums import CommunicationImplementation, ReduceOp
+from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.options import NO_HINTS, CommunicationOptions, require_communication
 from refdist._core.base.where import entered
@@ -333,7 +334,7 @@ def require_joinable(tensors: Sequence[Any], axis: int) -> None:
     others = [tuple(size for d, size in enumerate(t.shape) if d != axis % rank) + (t.dtype,) for t in tensors]
     for index, other in enumerate(others):
         if other != others[0] or len(tensors[index].shape) != rank:
-            raise ValueError(
+            raise InvalidArgumentError(
                 f"The replicas have values that do not join along axis {axis}: {_outline(tensors[0])} on replica 0, "
                 f"{_outline(tensors[index])} on replica {index}; expected one dtype, and one size in every other "
                 f"dimension. Pad them, or choose another axis."

@@ -18,7 +18,7 @@ from refdist._core.input.input_worker import InputWorker
 from refdist._core.input.replica_batches import GlobalBatches, OwnPipelines, PerReplicaBatches, Placer
 from refdist._core.replicas import context
 from refdist._core.replicas.graph import Symbol, deferred
-from refdist._core.replicas.values import DistributedValues, PerReplica
+from refdist._core.replicas.values import DistributedValues, PerReplica, of_parts
 from refdist._core.strategies import arguments
 from refdist._core.strategies import logical_devices as logical
 from refdist._core.strategies.reduction import reduce_axes
@@ -172,7 +172,7 @@ class Strategy(StrategyBase):
         """Join the components of a per-replica value along an axis."""
         context.require_cross_replica(self, "gather()")
         with self.scope():
-            return nest.map_structure(lambda leaf: self.extended.gather(leaf, axis), value)
+            return nest.map_structure(lambda leaf: self.extended.gather(_gathered(leaf), axis), value)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any) -> Dataset:
         """Make a dataset of the rows of arrays. Deprecated: use tf.data.Dataset.from_tensor_slices."""
@@ -192,7 +192,7 @@ class Strategy(StrategyBase):
         numbers = range(first, first + count)
         values = [value_fn(ValueContext(number, self.num_replicas_in_sync)) for number in numbers]
         for leaf in nest.flatten(values):
-            if not isinstance(leaf, IndexedSlices) and not is_jax(leaf):
+            if not isinstance(leaf, IndexedSlices) and not is_jax(leaf) and not of_parts(leaf):
                 to_array(leaf)  # raises where the value can never become a tensor
         return nest.transpose(values, PerReplica, _values_differ)
 
@@ -282,6 +282,16 @@ def input_worker(extended: StrategyExtended) -> InputWorker:
     """The worker of a strategy, as one that reads data."""
     plan = extended.plan
     return InputWorker(plan.workers, plan.worker, plan.replicas, extended.of_each_worker)
+
+
+def _gathered(value: Any) -> Any:
+    """A value that is to be gathered; slices that are the same for all replicas are refused, as by TensorFlow."""
+    if isinstance(value, IndexedSlices):
+        raise NotImplementedError(
+            "gather() got IndexedSlices; expected a per-replica value. Return them from run(), or make a tensor of them with "
+            "tf.convert_to_tensor()."
+        )
+    return value
 
 
 def _part(value: Any, index: int) -> Any:

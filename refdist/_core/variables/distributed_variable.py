@@ -17,9 +17,10 @@ from refdist._core.replicas.values import WRITING, DistributedValues, PerReplica
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.seam.capabilities import in_unison
 from refdist._core.variables.placement import Placement
+from refdist._core.variables.scattering import UNCOMBINABLE, Operation
 from refdist._core.variables.sum_shares import shares_of_sum
 from refdist._core.variables.tensors import current_value
-from refdist._core.variables.variable import Operation, Variable, replace
+from refdist._core.variables.variable import Variable, replace
 
 if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
@@ -42,7 +43,7 @@ class DistributedVariable(Variable):
         self.storage = Storage([copy.stored for copy in copies], homes, own_copies=self.own_copies)
         self._backend, self._name, self._shape, self._dtype = first._backend, first._name, first.shape, first.dtype
         self._trainable, self._synchronization = first.trainable, first.synchronization
-        self._aggregation = first.aggregation
+        self._aggregation, self._constraint = first.aggregation, first.constraint
 
     strategy = property(operator.attrgetter("_strategy"))  # in whose scope the variable was made
 
@@ -335,10 +336,10 @@ def _brought_here(variable: DistributedVariable, value: Any) -> Any:
 
 def require_combinable(variable: DistributedVariable, verb: str) -> None:
     """Raise where replicas write slices that replace each other."""
-    if verb == "scatter_update":
-        raise ValueError(
-            f"scatter_update() of {variable.name!r} was called in replicas, with aggregation {variable.aggregation.name}; "
-            f"expected ONLY_FIRST_REPLICA, because slices that replace each other cannot be combined. Use scatter_add()."
+    if verb in UNCOMBINABLE:
+        raise NotImplementedError(
+            f"{verb}() of {variable.name!r} was called in replicas, with aggregation {variable.aggregation.name}; expected "
+            f"ONLY_FIRST_REPLICA or NONE, because slices that replace each other cannot be combined. Use scatter_add()."
         )
 
 

@@ -17,8 +17,9 @@ from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, Storage
+from refdist._core.variables.scattering import Operation
 from refdist._core.variables.tensors import current_value, require_single
-from refdist._core.variables.variable import Operation, Variable
+from refdist._core.variables.variable import Variable
 
 PartitionFunction = Callable[..., Sequence[int]]
 
@@ -43,6 +44,7 @@ class ShardedVariable(Variable):
         self._strategy, self._backend, self._device = first.distribute_strategy, first.backend, Device(first.device)
         self._trainable, self._dtype = first.trainable, first.dtype
         self._synchronization, self._aggregation = first.synchronization, first.aggregation
+        self._constraint = first.constraint
         ends = list(itertools.accumulate(one.shape[0] for one in variables))
         self._rows = [range(end - one.shape[0], end) for end, one in zip(ends, variables, strict=True)]
         self._shape = (ends[-1], *first.shape[1:])

@@ -15,6 +15,7 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax, staging, tracing
 from refdist._core.base.operators import add_operators
 from refdist._core.base.pytree_nodes import is_node
+from refdist._core.base.tensor_shape import get_shape
 from refdist._core.base.where import HERE, where_of
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import dtype_name, numpy_text
@@ -22,13 +23,12 @@ from refdist._core.replicas import context
 from refdist._core.replicas.drift import suspect
 from refdist._core.replicas.values import WRITING, Storage
 from refdist._core.seam.backend import host_device
+from refdist._core.variables.scattering import Operation, Scatterable
 from refdist._core.variables.tensors import Readable, current_value, new_tensor, require_single
 
 if TYPE_CHECKING:
     from refdist._core.seam.backend import Backend
     from refdist._core.strategies.strategy import StrategyBase
-
-Operation = Callable[[Any, Any], Any]
 
 # Every variable that a program has made and still holds: a trace must know which ones it could meet. Keyed by id,
 # because variables are not hashable.
@@ -66,7 +66,7 @@ def _bound(creator: context.Creator, following: Callable[..., Any]) -> Callable[
     return create
 
 
-class Variable(Readable, metaclass=_Creation):
+class Variable(Readable, Scatterable, metaclass=_Creation):
     """A tensor that can be replaced, on one device.
 
     In the scope of a strategy, the strategy decides what a new variable becomes.
@@ -88,6 +88,7 @@ class Variable(Readable, metaclass=_Creation):
         validate_shape: bool = True,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
+        constraint: Callable[[Any], Any] | None = None,
     ) -> None:
         if initial_value is None:
             raise ValueError(
@@ -109,6 +110,7 @@ class Variable(Readable, metaclass=_Creation):
             synchronization is not VariableSynchronization.ON_READ if trainable is None else bool(trainable)
         )
         self._synchronization, self._aggregation = synchronization, aggregation
+        self._constraint = constraint
         self._strategy: StrategyBase | None = None
         self._container: Variable | None = None
 
@@ -127,10 +129,12 @@ class Variable(Readable, metaclass=_Creation):
     trainable = property(operator.attrgetter("_trainable"))
     synchronization = property(operator.attrgetter("_synchronization"))
     aggregation = property(operator.attrgetter("_aggregation"))
+    constraint = property(operator.attrgetter("_constraint"))  # what an optimizer applies after its update
     distribute_strategy = property(operator.attrgetter("_strategy"))
     container = property(operator.attrgetter("_container"))
     name = property(lambda self: f"{self._name}:0")
     ndim = property(lambda self: len(self.shape))
+    get_shape = get_shape
     shards = property(lambda self: (self,))  # the variables that hold its rows: itself, unless it is cut
 
     @property
@@ -285,31 +289,6 @@ class Variable(Readable, metaclass=_Creation):
         if here.journal is not None:
             here.journal.written(self, verb, None, tensors)
         self.storage.replace_all(tensors)
-
-    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
-        """Add slices at indices; an index that occurs twice counts twice."""
-        return self.write("scatter_add", self._scattering(np.add.at), sparse_delta)
-
-    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
-        """Subtract slices at indices."""
-        return self.write("scatter_sub", self._scattering(np.subtract.at), sparse_delta)
-
-    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: Any = None, name: Any = None) -> Any:
-        """Replace slices at indices."""
-        return self.write("scatter_update", self._scattering(operator.setitem), sparse_delta)
-
-    def _scattering(self, change: Callable[..., Any]) -> Operation:
-        backend = self.backend
-
-        def operation(old: Any, slices: IndexedSlices) -> Any:
-            if HERE.get().draft is not None:
-                at = old.at[slices.indices]  # JAX drops indices beyond the end; the program reports them
-                return getattr(at, {np.add.at: "add", np.subtract.at: "subtract"}.get(change, "set"))(slices.values)
-            array = backend.get(old)
-            change(array, slices.indices, slices.values)
-            return backend.put(array, backend.device_of(old))
-
-        return operation
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
         clone: Any = object.__new__(type(self))

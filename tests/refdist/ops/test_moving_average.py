@@ -44,3 +44,19 @@ def test_replicas_keep_one_average(names, wrap):
     wrap(lambda: strategy.run(lambda: average.apply([variable])))()
 
     assert [2.0] * 2 == [float(copy) for copy in strategy.experimental_local_results(average.average(variable))]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_function_makes_averages_in_its_first_call(inside):
+    average = tf.train.ExponentialMovingAverage(0.8)
+
+    def body():
+        average.apply([variable])
+        variable.assign_sub([0.5])
+        average.apply([variable])
+
+    with tf.using("simulator", gpus=2), (strategy := tf.distribute.MirroredStrategy()).scope():
+        variable = tf.Variable([1.0], aggregation=tf.VariableAggregation.MEAN)
+        tf.function(lambda: strategy.run(body) if inside else body())()
+
+        assert pytest.approx([0.9]) == average.average(variable).numpy().tolist()

@@ -77,3 +77,18 @@ def test_one_variable_in_two_places_is_another_kind(any_backend):
 
     assert [10.0, 3.0, 3.0] == [float(function(*pair)) for pair in ((v, w), (v, v), (w, w))]
     assert (2, 2) == (len(calls), function.experimental_get_tracing_count())
+
+
+def test_another_sharded_variable_of_the_same_kind_needs_no_trace():
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec({"worker": ["a:1"], "ps": ["b:1", "c:1"]})
+    )
+    partitioner = tf.distribute.experimental.partitioners.FixedShardsPartitioner(2)
+    with tf.using("simulator"), tf.distribute.ParameterServerStrategy(resolver, partitioner).scope():
+        v, w = tf.Variable([1.0, 2.0]), tf.Variable([3.0, 4.0])
+    function = tf.function(lambda variable: variable.assign_add([10.0, 20.0]))
+    for one in (v, w, v):
+        function(one)
+
+    assert ([21.0, 42.0], [13.0, 24.0]) == (v.numpy().tolist(), w.numpy().tolist())
+    assert 1 == function.experimental_get_tracing_count()

@@ -90,3 +90,50 @@ def test_an_error_of_a_body_leaves_the_function_usable():
     fail.clear()
 
     assert 2.0 == float(step(tf.constant(1.0)))
+
+
+def test_a_variable_may_begin_with_what_the_first_call_computes():
+    calls, made = [], []
+
+    def body(x):
+        if not made:
+            made.append(tf.Variable(x * 2.0 + tf.random.normal([]) * 0.0))
+        return made[0].assign_add(1.0) + x
+
+    step = counting(calls, body)
+
+    assert [4.0, 15.0, 16.0] == [float(step(tf.constant(x))) for x in (1.0, 11.0, 11.0)]
+    assert 3 == len(calls)  # an attempt, the first call in Python, and the program of the others
+
+
+def test_replicas_begin_with_the_same_computed_value():
+    strategy, made = tf.distribute.MirroredStrategy(), []
+
+    def body():
+        if not made:
+            made.append(tf.Variable(tf.random.normal([])))
+        return made[0].assign_add(1.0)
+
+    step = tf.function(lambda: strategy.run(body))
+    first, second = (strategy.experimental_local_results(step()) for _ in range(2))
+
+    assert (1, 1) == (len(set(map(float, first))), len(set(map(float, second))))
+    assert pytest.approx(float(first[0]) + 1.0) == float(second[0])
+
+
+def test_a_function_that_makes_a_variable_from_a_tensor_in_every_call_is_told():
+    step = tf.function(lambda x: tf.Variable(x * 2.0) + x)
+    step(tf.constant(1.0))
+
+    with pytest.raises(ValueError, match="made a variable when it was traced a second time"):
+        step(tf.constant(1.0))
+
+
+def test_a_program_cannot_be_written_before_a_call_has_computed_what_its_variables_begin_with():
+    made = []
+    step = tf.function(lambda x: (made or made.append(tf.Variable(x * 2.0)) or made)[0] + x)
+
+    with pytest.raises(ValueError, match="before its first call"):
+        step.get_concrete_function(tf.TensorSpec([], tf.float32))
+    assert 3.0 == float(step(tf.constant(1.0)))
+    assert 5.0 == float(step.get_concrete_function(tf.TensorSpec([], tf.float32))(tf.constant(3.0)))

@@ -131,15 +131,6 @@ def test_a_cast_is_as_wide_in_a_function_as_outside(dtype):
         assert dtype == tf.cast(zeros, dtype).dtype.name == tf.function(lambda x: tf.cast(x, dtype))(zeros).dtype.name
 
 
-def test_an_initial_value_must_not_come_from_the_program(names):
-    @tf.function
-    def wrong(x):
-        return tf.Variable(x * 2)
-
-    with pytest.raises(ValueError, match="known before the program runs"):
-        wrong(tf.constant(1.0))
-
-
 def test_copies_that_would_come_apart_are_refused_and_nothing_is_written(strategy):
     with strategy.scope():
         v, w = tf.Variable(1.0), tf.Variable(1.0)

@@ -299,3 +299,33 @@ def test_plans_are_values_and_compare():
 
 def test_it_says_what_it_is():
     assert "<MirroredStrategy on GPU:0, GPU:1, GPU:2, GPU:3, ...>" == repr(mirrored(9))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_slices_that_are_no_per_replica_value_are_not_gathered(count):
+    strategy, slices = mirrored(count), tf.IndexedSlices(tf.constant([[1.0, 2.0]]), tf.constant([2]))
+    for gather in (strategy.gather, tf.function(strategy.gather)):
+        with pytest.raises(NotImplementedError, match="got IndexedSlices"):
+            gather(slices, axis=0)
+
+
+def test_values_that_do_not_join_are_invalid_arguments():
+    strategy = mirrored(2)
+    value = strategy.run(lambda: tf.ones([1] * (ctx().replica_id_in_sync_group + 1)))
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="do not join along axis 0"):
+        strategy.gather(value, axis=0)
+
+
+def test_replicas_get_sparse_and_ragged_tensors():
+    strategy = mirrored(2)
+    sparse = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.SparseTensor([[0, 1]], [context.replica_id_in_sync_group + 1], [1, 2])
+    )
+    ragged = strategy.experimental_distribute_values_from_function(lambda _: tf.ragged.constant([[1], [2, 3]]))
+    for run in (strategy.run, tf.function(strategy.run)):
+        dense = run(tf.sparse.to_dense, args=(sparse,))
+        padded = run(lambda rows: rows.to_tensor(), args=(ragged,))
+
+        assert [[[0, 1]], [[0, 2]]] == [one.numpy().tolist() for one in strategy.experimental_local_results(dense)]
+        assert [[1, 0], [2, 3]] == strategy.experimental_local_results(padded)[1].numpy().tolist()

@@ -471,3 +471,17 @@ def test_the_first_replica_of_the_first_worker_decides(backend):
         told = tf.cluster.run_workers(program, 2)
 
     assert {3.0} == {number for one in told for number in one}
+
+
+def test_a_variable_keeps_the_constraint_for_its_optimizer(strategy):
+    plain = tf.Variable(1.0, constraint=abs)
+
+    assert (abs, abs, None) == (
+        plain.constraint,
+        make(strategy, 1.0, constraint=abs).constraint,
+        make(strategy, 1.0).constraint,
+    )
+
+
+def test_a_variable_tells_its_shape_as_tensors_do(strategy):
+    assert ([2, 1], 2) == (make(strategy, [[1.0], [2.0]]).get_shape().as_list(), tf.Variable([[1.0]]).get_shape().rank)
