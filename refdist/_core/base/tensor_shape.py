@@ -1,5 +1,6 @@
 """Shapes in which sizes, or all of them, may be unknown."""
 
+import importlib
 import math
 import operator
 from collections.abc import Iterator
@@ -7,7 +8,8 @@ from typing import Any
 
 import optree
 
-_EVERYWHERE: Any = getattr(optree.registry, "__GLOBAL_NAMESPACE")
+_REGISTRY: Any = importlib.import_module("optree.registry")
+_EVERYWHERE: Any = vars(_REGISTRY)["__GLOBAL_NAMESPACE"]
 
 
 class TensorShape:
