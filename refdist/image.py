@@ -39,6 +39,7 @@ from refdist._core.ops.image_functions import (
     total_variation,
     transpose,
 )
+from refdist._core.ops.image_quality import ssim
 from refdist._core.ops.image_resizing import ResizeMethod, crop_and_resize, resize, resize_with_pad
 from refdist._core.ops.late_names import late_names as _late_names
 
@@ -86,6 +87,7 @@ __all__ = [
     "resize_with_pad",
     "rgb_to_grayscale",
     "rot90",
+    "ssim",
     "stateless_random_crop",
     "stateless_random_flip_left_right",
     "stateless_random_flip_up_down",

@@ -170,7 +170,7 @@ DOCUMENTED = {
         is_jpeg pad_to_bounding_box per_image_standardization psnr random_brightness random_contrast
         random_crop random_flip_left_right random_flip_up_down random_hue random_saturation resize
         resize_with_crop_or_pad resize_with_pad rgb_to_grayscale rgb_to_hsv rgb_to_yiq rgb_to_yuv
-        rot90 stateless_random_brightness stateless_random_contrast stateless_random_crop
+        rot90 ssim stateless_random_brightness stateless_random_contrast stateless_random_crop
         stateless_random_flip_left_right stateless_random_flip_up_down stateless_random_hue
         stateless_random_saturation total_variation transpose yiq_to_rgb yuv_to_rgb
     """,

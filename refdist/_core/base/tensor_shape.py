@@ -1,15 +1,21 @@
 """Shapes in which sizes, or all of them, may be unknown."""
 
+import importlib
 import math
 import operator
 from collections.abc import Iterator
 from typing import Any
 
+import optree
+
+_REGISTRY: Any = importlib.import_module("optree.registry")
+_EVERYWHERE: Any = vars(_REGISTRY)["__GLOBAL_NAMESPACE"]
+
 
 class TensorShape:
     """The sizes of a tensor's dimensions: None is any size, and a shape of None has any number of them.
 
-    Tensors have tuples as shapes; this is for programs that make shapes, and it is equal to such tuples.
+    Tensors have a `StaticShape`; this is for programs that make shapes, and it is equal to such tuples.
 
     >>> TensorShape([2, None]).is_compatible_with((2, 5)), TensorShape([2, 3]) == (2, 3)
     (True, True)
@@ -53,6 +59,16 @@ class TensorShape:
             return True
         pairs = zip(mine, theirs, strict=False)
         return len(mine) == len(theirs) and all(a is None or b is None or a == b for a, b in pairs)
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raise unless a tensor could have both shapes."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {other} were compared; expected such that fit. Reshape one of them.")
+
+    def assert_has_rank(self, rank: int) -> None:
+        """Raise unless there could be so many dimensions."""
+        if self.rank not in (None, rank):
+            raise ValueError(f"The shape {self} has rank {self.rank}; expected rank {rank}. Reshape the tensor.")
 
     def concatenate(self, other: Any) -> "TensorShape":
         """The dimensions of this shape, and then those of another."""
@@ -99,9 +115,75 @@ class TensorShape:
         return self._sizes
 
 
-def get_shape(self: Any) -> TensorShape:
+class StaticShape(tuple[Any, ...], TensorShape):
+    """The shape of a tensor: a tuple, which numpy and JAX take as one, with what a TensorShape can be asked.
+
+    It has the truth of a tuple, so that the shape of a scalar is false; that of TensorFlow is true.
+
+    >>> shape = StaticShape((2, 3))
+    >>> shape.as_list(), shape.rank, shape[1:].as_list(), shape == [2, 3]
+    ([2, 3], 2, [3], True)
+    """
+
+    __init__: Any = object.__init__  # what TensorShape keeps is the tuple itself
+    __hash__ = tuple.__hash__
+    __iter__, __len__ = tuple.__iter__, tuple.__len__
+    __str__: Any = tuple.__repr__
+    __repr__: Any = tuple.__repr__
+    _sizes: Any = property(tuple)
+    rank: Any = property(tuple.__len__)
+    ndims: Any = rank
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, tuple(other) if isinstance(other, list) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return tuple.__ne__(self, tuple(other) if isinstance(other, list) else other)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = tuple.__getitem__(self, key)
+        return StaticShape(found) if type(key) is slice else found
+
+    def concatenate(self, other: Any) -> Any:
+        """The dimensions of this shape, and then those of another."""
+        return _joined(self, other)
+
+    __add__ = concatenate
+
+    def __radd__(self, other: Any) -> Any:
+        # A list that is extended by a shape asks this first, and has to stay a list.
+        return NotImplemented if isinstance(other, list) else _joined(other, self)
+
+    def __reduce__(self) -> Any:
+        return StaticShape, (tuple(self),)
+
+
+def _joined(first: Any, second: Any) -> Any:
+    """A static shape if all sizes are known; they may be symbols of JAX, which TensorShape does not take."""
+    if all(isinstance(one, (tuple, list)) and not any(size is None for size in one) for one in (first, second)):
+        return StaticShape((*first, *second))
+    return TensorShape(tuple(first) if isinstance(first, StaticShape) else first).concatenate(second)
+
+
+def shape_parts(shape: Any) -> tuple[tuple[Any, ...], None]:
+    """The sizes of a shape, for nests: to these it is the tuple that it is made of."""
+    return tuple(shape), None
+
+
+def plain_shape(beside: Any, sizes: Any) -> Any:
+    """The tuple of sizes that nests have in the place of a shape."""
+    return tuple(sizes)
+
+
+optree.register_pytree_node(StaticShape, shape_parts, plain_shape, namespace=_EVERYWHERE)
+
+
+def get_shape(self: Any) -> StaticShape:
     """The shape of a tensor, with what a TensorShape has."""
-    return TensorShape(tuple(self.shape))
+    return StaticShape(self.shape)
 
 
 def set_shape(self: Any, shape: Any) -> None:

@@ -1,14 +1,15 @@
-"""What tensors of TensorFlow can do, and JAX's arrays cannot by themselves: `.numpy()`, `.get_shape()` and `.set_shape()`."""
+"""What tensors of TensorFlow can do, and JAX's arrays cannot by themselves: `.numpy()`, `.get_shape()`, `.shape.as_list()`."""
 
 import functools
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 from jax._src.array import ArrayImpl
 from jax.core import Tracer
 
-from refdist._core.base.tensor_shape import get_shape, set_shape
+from refdist._core.base.tensor_shape import StaticShape, get_shape, plain_shape, set_shape, shape_parts
 from refdist._core.compilers.dynamic_slices import slicing
 
 
@@ -17,7 +18,11 @@ def install() -> None:
     """Give the methods to the arrays of JAX; what stands for an array in a trace says that it has no numbers yet."""
     for name, method in {"numpy": _numpy, **_SHAPES}.items():
         setattr(ArrayImpl, name, method)  # JAX's own class, which has no such names
+    jax.tree_util.register_pytree_node(
+        StaticShape, shape_parts, plain_shape
+    )  # to JAX it is the tuple that it has always been
     for kind in (ArrayImpl, Tracer):
+        setattr(kind, "shape", property(lambda self: StaticShape(self.aval.shape)))  # noqa: B010
         setattr(kind, "__getitem__", slicing(getattr(kind, "__getitem__")))  # noqa: B009, B010
     setattr(Tracer, "__getattr__", _refusing(getattr(Tracer, "__getattr__")))  # noqa: B009, B010
 

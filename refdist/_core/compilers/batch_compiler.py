@@ -1,5 +1,6 @@
 """Programs over virtual devices: the replicas are rows of a batch."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from refdist._core.base.dtypes import is_wide
 from refdist._core.base.where import HERE
 from refdist._core.compilers.meshes import AXIS
-from refdist._core.compilers.replica_compiler import ReplicaCompiler, bits
+from refdist._core.compilers.replica_compiler import ReplicaCompiler, unlike
 from refdist._core.compilers.unrolling import unrolled, worth_it
 from refdist._core.devices.tensor import labelled, make
 from refdist._core.seam.compiler import Compiled, Spec, WrittenProgram
@@ -49,7 +50,8 @@ class BatchCompiler(ReplicaCompiler):
             columns = list(zip(*unrolled(program.jaxpr, inputs, self.count), strict=True))
             outputs = [jnp.stack(c) if own else c[0] for c, own in zip(columns, program.own_outputs, strict=False)]
             if program.compared:
-                first = [[jnp.any(bits(columns[i][0]) != bits(x)) for x in columns[i]] for i in program.compared]
+                differ = functools.partial(unlike, rounded=program.steps_differ)
+                first = [[jnp.any(differ(x, columns[i][0])) for x in columns[i]] for i in program.compared]
                 outputs.append(jnp.stack([jnp.argmax(jnp.stack(flags)) for flags in first]).astype(jnp.int32))
             return outputs
 

@@ -6,9 +6,11 @@ from typing import Any, Never
 import numpy as np
 
 from refdist._core.base import convert
-from refdist._core.base.tensor_shape import get_shape, set_shape
+from refdist._core.base.tensor_shape import StaticShape, get_shape, set_shape
 from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
+
+_SHAPE = np.ndarray.shape.__get__
 
 
 class Tensor(np.ndarray):
@@ -51,6 +53,7 @@ class Tensor(np.ndarray):
         """Copy the value to an ordinary numpy array, or to a numpy scalar."""
         return np.array(self, copy=True)[()] if self.ndim == 0 else np.array(self, copy=True)
 
+    shape: Any = property(lambda self: StaticShape(_SHAPE(self)))  # pyright: ignore[reportIncompatibleMethodOverride]
     get_shape, set_shape = get_shape, set_shape
 
     def __getitem__(self, key: Any) -> Any:

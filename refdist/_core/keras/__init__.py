@@ -12,6 +12,8 @@ import os
 import sys
 from typing import Any
 
+from refdist._core.backends import choosing
+
 _HOOKS = (
     "keras_state",
     "keras_errors",
@@ -42,6 +44,8 @@ def keras() -> Any:
         raise ImportError(
             "tf.keras was asked for, and Keras is not installed; expected Keras 3. Run pip install 'refdist[keras]'."
         )
+    if "REFDIST_BACKEND" in os.environ:
+        choosing.unused()  # which asks JAX for its devices; an optimizer made before the first strategy would start it with one
     module: Any = importlib.import_module("keras")
     chosen = module.config.backend()
     if chosen != "jax":

@@ -69,6 +69,19 @@ class DatasetAdapter(_adapter.DataAdapter):
             yield [_as_tuple(select(step, index)) for index in range(len(strategy.extended.plan.devices))]
 
 
+class DistributedAdapter(DatasetAdapter):
+    """Delivers to Keras what a distributed dataset has for the replicas; how many steps that are, nobody knows."""
+
+    num_batches: Any = None
+
+    def __init__(self, distributed: DistributedDataset) -> None:
+        self._distributed = distributed
+
+    def get_jax_iterator(self) -> Iterator[Any]:
+        """Deliver the pieces of the replicas as they are."""
+        return OwnPieces(self._own_pieces())
+
+
 def _as_tuple(batch: Any) -> tuple[Any, ...]:
     return batch if isinstance(batch, tuple) else (batch,)
 
@@ -81,12 +94,7 @@ def adapt(given: dict[str, Any], *, in_order: bool = False) -> None:
     """
     for name in ("x", "validation_data"):
         data = given.get(name)
-        if isinstance(data, DistributedDataset):
-            raise TypeError(
-                f"A model got {name}=a DistributedDataset; expected a tf.data.Dataset, because the model distributes it by itself. "
-                f"Pass the original dataset."
-            )
-        if not isinstance(data, Dataset):
+        if not isinstance(data, (Dataset, DistributedDataset)):
             continue
         others = [other for other in ("y", "sample_weight", "class_weight") if given.get(other) is not None]
         if name == "x" and others:
@@ -94,7 +102,10 @@ def adapt(given: dict[str, Any], *, in_order: bool = False) -> None:
                 f"A model got x=a dataset, and {', '.join(others)} too; expected the dataset alone. Let it deliver tuples of "
                 f"inputs, targets and weights."
             )
-        given[name] = DatasetAdapter(data.with_options(_READ_BY_ALL) if in_order else data)
+        if isinstance(data, DistributedDataset):
+            given[name] = DistributedAdapter(data)
+        else:
+            given[name] = DatasetAdapter(data.with_options(_READ_BY_ALL) if in_order else data)
 
 
 def cut(strategy: StrategyBase, data: Any) -> tuple[Any, Any]:

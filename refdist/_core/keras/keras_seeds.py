@@ -29,7 +29,8 @@ def _of_replica(original: Callable[..., Any]) -> Callable[..., Any]:
             return seed  # a program that JAX keeps for all replicas has no number of its own
         number: Any = replica.replica_id_in_sync_group
         if isinstance(number, int):
-            return seed + np.array([number * _APART % 2**32, 0], np.uint32) if number else seed
+            # The first replica adds zero: if it took another step than the others, each would get a program of its own.
+            return seed + np.array([number * _APART % 2**32, 0], np.uint32)
         return seed.at[0].add(number.astype(np.uint32) * np.uint32(_APART))
 
     return following

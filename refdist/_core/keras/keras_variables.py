@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
+from refdist._core.base.tensor_shape import StaticShape, get_shape
 from refdist._core.base.where import HERE
 from refdist._core.replicas import context
 from refdist._core.variables.tensors import Readable
@@ -29,6 +30,8 @@ def install() -> None:
     kind.__init__ = _remembering_its_maker(kind.__init__)
     kind.__array__ = _array
     kind.value = property(_value)
+    kind.shape = property(lambda self: StaticShape(self._shape))
+    kind.get_shape = get_shape
     kind._direct_assign = _direct_assign
     kind._initialize_with_initializer = _initialize_with_initializer
 

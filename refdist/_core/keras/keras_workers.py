@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base.enums import VariableAggregation
-from refdist._core.keras.keras_batches import OwnPieces, own_pieces
+from refdist._core.keras.keras_batches import DistributedAdapter, OwnPieces, own_pieces
 from refdist._core.keras.keras_variables import held, tensor
 from refdist._core.replicas import context
 from refdist._core.replicas.values import PerReplica
@@ -30,11 +30,11 @@ def install() -> None:
 
 
 class EpochIterator(_trainer.JAXEpochIterator):
-    """Delivers the batches of an epoch; on several workers, a part of each."""
+    """Delivers the batches of an epoch; on several workers, a part of each, and pieces where they are cut already."""
 
     def _get_iterator(self) -> Any:
         strategy = context.get_strategy()
-        if strategy.extended.plan.workers == 1:
+        if strategy.extended.plan.workers == 1 and not isinstance(self.data_adapter, DistributedAdapter):
             return super()._get_iterator()
         batches = self.data_adapter.get_jax_iterator()
         if isinstance(batches, OwnPieces):

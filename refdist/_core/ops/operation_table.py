@@ -103,8 +103,16 @@ def pair(x: Any, y: Any, name: str) -> tuple[Any, Any]:
             f"{name}() got tensors of the dtypes {dtype_name(first.dtype)} and {dtype_name(second.dtype)}; expected one dtype. "
             f"Convert one of them with tf.cast()."
         )
+    if is_tracer(first) != is_tracer(second):
+        first, second = _in_trace(first, second)
     first, second = together(first, second)
     return first, second
+
+
+def _in_trace(first: Any, second: Any) -> tuple[Any, Any]:
+    """Two operands as arrays of JAX: one of them stands for an array in a trace, as where Keras builds a model."""
+    arrays = (first if is_tracer(first) else second).__array_namespace__()
+    return arrays.asarray(first), arrays.asarray(second)
 
 
 def beside(value: Any, dtype: Any) -> Any:

@@ -78,6 +78,9 @@ class DistributedValues:
             self.held = (parts, compiler, compiled)
         return parts
 
+    # What programs reach for in TensorFlow, where the documented way is experimental_local_results().
+    _values = property(lambda self: self.values)
+
     @property
     def parts(self) -> Sequence[Any]:
         """The components that exist already; what a program has made is not taken apart."""

@@ -66,6 +66,9 @@ class ArgumentKinds:
                 return self._iterator(leaf)
             self.in_python = self.in_python or isinstance(leaf, _SOURCES)
             return argument_key(leaf)
+        if hasattr(leaf, "row_splits"):
+            self.in_python = True  # the lengths of ragged rows are shapes, which programs have to know
+            return ByIdentity(leaf)
         if is_tracer(leaf):
             self.has_tracers = True
         else:

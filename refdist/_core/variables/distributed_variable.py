@@ -61,6 +61,8 @@ class DistributedVariable(Variable):
         """The copies, as the components of a value that has one for each replica."""
         return self._components
 
+    _values = values  # a name that programs reach for in TensorFlow
+
     @property
     def count(self) -> int:
         """How many copies there are."""

@@ -13,6 +13,7 @@ from refdist._core.base.convert import to_array
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.indexed_slices import IndexedSlices, ShardSlices
 from refdist._core.base.jax_facts import is_tracer
+from refdist._core.base.tensor_shape import StaticShape
 from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
 from refdist._core.replicas import context
@@ -47,7 +48,7 @@ class ShardedVariable(Variable):
         self._constraint = first.constraint
         ends = list(itertools.accumulate(one.shape[0] for one in variables))
         self._rows = [range(end - one.shape[0], end) for end, one in zip(ends, variables, strict=True)]
-        self._shape = (ends[-1], *first.shape[1:])
+        self._shape = StaticShape((ends[-1], *first.shape[1:]))
 
     name = property(lambda self: self._name)
 

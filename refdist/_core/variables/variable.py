@@ -15,7 +15,7 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax, staging, tracing
 from refdist._core.base.operators import add_operators
 from refdist._core.base.pytree_nodes import is_node
-from refdist._core.base.tensor_shape import get_shape
+from refdist._core.base.tensor_shape import StaticShape, get_shape
 from refdist._core.base.where import HERE, where_of
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import dtype_name, numpy_text
@@ -99,7 +99,7 @@ class Variable(Readable, Scatterable, metaclass=_Creation):
         self._device = HERE.get().device or host_device(self._backend)
         first = _initial(self._backend, self._device, value, dtype)
         self.storage = Storage([first], [self._device])
-        self._shape, self._dtype = tuple(first.shape), first.dtype
+        self._shape, self._dtype = StaticShape(first.shape), first.dtype
         if shape is not None and validate_shape and tuple(shape) != self.shape:
             raise ValueError(
                 f"Variable() got an initial value of shape {self.shape} and shape={tuple(shape)}; expected them "
@@ -125,6 +125,7 @@ class Variable(Readable, Scatterable, metaclass=_Creation):
 
     # Getters written in C, because every write calls them.
     shape = property(operator.attrgetter("_shape"))
+    get_shape = get_shape
     dtype = property(operator.attrgetter("_dtype"))
     trainable = property(operator.attrgetter("_trainable"))
     synchronization = property(operator.attrgetter("_synchronization"))

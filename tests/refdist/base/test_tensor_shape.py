@@ -1,5 +1,7 @@
 """Shapes behave as those of TensorFlow 2.21."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -82,3 +84,55 @@ def test_a_tensor_is_asked_for_its_shape_and_promised_one():
     assert ([2, 3], 2) == (tensor.get_shape().as_list(), tensor.get_shape().rank)
     with pytest.raises(ValueError, match=r"expected sizes that it has, or None\. Use tf\.reshape"):
         tensor.set_shape([3])
+
+
+def extended(sizes, shape):
+    sizes += shape
+    return sizes
+
+
+SHAPE_QUESTIONS = [
+    (lambda shape: (shape.as_list(), shape.rank, shape.ndims, shape.num_elements()), ([2, 3], 2, 2, 6)),
+    (lambda shape: (shape == (2, 3), shape == [2, 3], shape == Shape([2, 3]), Shape([2, 3]) == shape), (True,) * 4),
+    (lambda shape: (shape != [2, 3], shape == [2], shape == 2, shape == Shape([2, None])), (False,) * 4),
+    (lambda shape: (shape[0], shape[-1], shape[1:].as_list(), shape[:0].rank), (2, 3, [3], 0)),
+    (lambda shape: ((shape + [1]).as_list(), ((1,) + shape).as_list()), ([2, 3, 1], [1, 2, 3])),
+    (lambda shape: extended([1], shape), [1, 2, 3]),
+    (lambda shape: (shape + Shape([None]), shape.concatenate([None]).rank), (Shape([2, 3, None]), 3)),
+    (lambda shape: (shape.is_compatible_with([None, 3]), shape.is_fully_defined()), (True, True)),
+    (lambda shape: (shape.assert_has_rank(2), shape.assert_is_compatible_with([2, None])), (None, None)),
+    (lambda shape: (isinstance(shape, Shape), isinstance(shape, tuple), str(shape)), (True, True, "(2, 3)")),
+    (lambda shape: {(2, 3): "found"}[shape], "found"),
+    (lambda shape: pickle.loads(pickle.dumps(shape)).as_list(), [2, 3]),
+    (lambda shape: tf.nest.map_structure(lambda size: size + 1, {"a": shape}), {"a": (3, 4)}),
+    (lambda shape: np.zeros(shape).reshape(shape[::-1]).shape, (3, 2)),
+]
+
+
+@pytest.mark.parametrize(("question", "expected"), SHAPE_QUESTIONS)
+def test_shapes_of_tensors_and_variables_answer_as_tensorflow_and_are_tuples(any_backend, question, expected):
+    variable = tf.Variable(tf.ones([2, 3]))
+
+    for given in (tf.ones([2, 3]), variable):
+        assert expected == question(given.shape) == question(given.get_shape())
+
+
+def test_shapes_in_functions_and_replicas_answer_too(any_backend):
+    strategy, seen = tf.distribute.MirroredStrategy(["CPU:0"]), []
+
+    @tf.function
+    def step(x):
+        seen.append((x.shape.as_list(), x.shape.rank, x.get_shape().as_list(), x.shape[1:].as_list()))
+        return tf.reshape(x, [-1] + x.shape[1:].as_list())
+
+    assert (2, 3) == strategy.experimental_local_results(strategy.run(step, args=(tf.ones([2, 3]),)))[0].shape
+    assert seen
+    assert all(([2, 3], 2, [2, 3], [3]) == one for one in seen)
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda shape: shape.assert_has_rank(3), lambda shape: shape.assert_is_compatible_with([3])]
+)
+def test_a_shape_that_does_not_fit_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"expected .*\. Reshape"):
+        wrong(tf.ones([2, 3]).shape)

@@ -1,5 +1,7 @@
 """Arrays of JAX have the methods that programs call on tensors."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -83,3 +85,13 @@ def test_text_stays_on_the_host():
     assert b"c" == tf.constant("c", tf.string).numpy()
     with pytest.raises(TypeError, match="expected one that becomes float32"):
         tf.constant(["a"], tf.float32)
+
+
+def test_shapes_are_tuples_to_jax():
+    array = jnp.ones((2, 3))
+    doubled = jax.jit(lambda x: jnp.zeros(x.shape) + jnp.reshape(x, x.shape[::-1]).T)(array)
+
+    assert [2, 3] == doubled.shape.as_list()
+    assert (3, 4) == jax.tree.map(lambda size: size + 1, array.shape)
+    assert [2, 3] == jax.tree.leaves({"shape": array.shape})
+    assert (2, 3) == jax.eval_shape(lambda x: jnp.broadcast_to(x[0], x.shape), array).shape

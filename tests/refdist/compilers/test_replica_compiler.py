@@ -7,7 +7,7 @@ import pytest
 
 import refdist as tf
 from refdist._core.base.enums import ReduceOp
-from refdist._core.compilers.replica_compiler import bits, in_program
+from refdist._core.compilers.replica_compiler import bits, in_program, unlike
 
 FLOAT = np.dtype(np.float32)
 ROWS = np.float32([[1, 2], [3, 4], [8, 9]])
@@ -148,3 +148,20 @@ def test_a_constant_becomes_part_of_a_program_and_a_tracer_is_one_already():
 
     assert seen[0][0] is seen[0][1]
     assert "copy" in str(jaxpr)
+
+
+@pytest.mark.parametrize(
+    ("other", "rounded", "expected"),
+    [
+        (1.0, False, False),
+        (1.0000001, False, True),
+        (1.0000001, True, False),
+        (1.001, True, True),
+        (np.nan, True, True),
+    ],
+)
+def test_values_from_other_steps_may_differ_in_the_last_bits_only(other, rounded, expected):
+    found = unlike(jnp.float32([1, 2]), jnp.float32([other, 2]), rounded=rounded)
+
+    assert [expected, False] == found.tolist()
+    assert not unlike(jnp.float32([jnp.nan]), jnp.float32([jnp.nan]), rounded=rounded).any()

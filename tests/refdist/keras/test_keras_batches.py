@@ -45,6 +45,28 @@ def test_a_dataset_without_end_or_targets_is_read_as_far_as_asked(strategy):
     assert (12, 1) == made(strategy).predict(endless, steps=3, verbose=0).shape
 
 
+def test_a_distributed_dataset_gives_what_its_dataset_gives(strategy):
+    dataset = tf.data.Dataset.from_tensor_slices((INPUTS[:8], TARGETS[:8])).batch(4)
+    both = [dataset, strategy.experimental_distribute_dataset(dataset)]
+    models = [made(strategy) for _ in both]
+    count = {"steps_per_epoch": 2, "validation_steps": 2}  # of which a distributed dataset says nothing
+    histories = [
+        model.fit(data, validation_data=data, verbose=0, **count).history
+        for model, data in zip(models, both, strict=True)
+    ]
+
+    assert_close(*histories)
+    predictions = [m.predict(data, steps=2, verbose=0) for m, data in zip(models, both, strict=True)]
+    np.testing.assert_allclose(*predictions, rtol=1e-4)
+
+
+def test_a_distributed_dataset_without_end_is_read_as_far_as_asked(strategy):
+    endless = tf.data.Dataset.from_tensor_slices((INPUTS, TARGETS)).repeat().batch(2)
+    distributed = strategy.distribute_datasets_from_function(lambda _: endless)
+
+    assert 2 == len(made(strategy).fit(distributed, steps_per_epoch=2, epochs=2, verbose=0).history["loss"])
+
+
 def test_single_batches_are_cut_too(strategy):
     def trained(model):
         return [
@@ -63,7 +85,6 @@ def test_single_batches_are_cut_too(strategy):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (lambda s: (s.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2)),), "DistributedDataset"),
         (lambda s: (tf.data.Dataset.from_tensor_slices((INPUTS, TARGETS)).batch(2).map(lambda x, y: (x, y[:1])),), "the same"),
         (lambda s: (INPUTS, TARGETS[:3]), "cardinality"),
         (lambda s: (tf.data.Dataset.from_tensor_slices(INPUTS).batch(2), TARGETS), "the dataset alone"),

@@ -67,3 +67,12 @@ def test_a_generator_made_in_the_scope_has_its_own_stream_on_each_replica(strate
         generator = tf.random.Generator.from_seed(1)
 
     assert all_differ(calls(strategy, mode, lambda: generator.uniform((4,))))
+
+
+def test_replicas_with_dropout_share_one_program(names):
+    strategy = tf.distribute.MirroredStrategy(names[:2])
+    with strategy.scope():
+        layer = tf.keras.layers.Dropout(0.5)
+    step = tf.function(lambda x: strategy.run(lambda x: layer(x, training=True), args=(x,)))
+
+    assert "conditional" not in step.experimental_get_compiler_ir(tf.ones((64,)))(stage="hlo")

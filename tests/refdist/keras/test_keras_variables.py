@@ -123,3 +123,11 @@ def test_an_optimizer_is_built_for_a_model_whose_call_is_a_function():
         optimizer.build(model.trainable_variables)
 
         assert [(3, 2), (2,)] == [tuple(one.shape) for one in model.get_weights()]
+
+
+def test_shapes_of_variables_are_those_of_tensors():
+    layer = tf.keras.layers.Dense(3)
+    layer.build((None, 2))
+
+    assert ([2, 3], 2, (2, 3)) == (layer.kernel.shape.as_list(), layer.kernel.shape.rank, layer.kernel.shape)
+    assert [3] == layer.bias.get_shape().as_list()

@@ -33,6 +33,16 @@ print(CosineDecay is tf.keras.optimizers.schedules.CosineDecay)
     assert "True True True\nTrue\n" == output(program)
 
 
+def test_what_keras_makes_before_the_first_strategy_leaves_the_devices_that_were_asked_for():
+    program = """
+import refdist as tf
+tf.keras.optimizers.Adam(0.1)
+print(len(tf.config.list_logical_devices("CPU")))
+"""
+
+    assert "2\n" == output(program, REFDIST_BACKEND="jax:cpus=2")
+
+
 def test_without_keras_the_error_says_how_to_get_it():
     text = output("import sys; sys.modules['keras'] = None\nimport refdist\nrefdist.keras")
 

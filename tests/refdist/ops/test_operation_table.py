@@ -252,3 +252,13 @@ def test_complex_numbers_are_computed_as_by_tensorflow():
         assert [] == list(filter(None, found))
         compiled = staged_together(staged)
         assert [] == list(filter(None, differences({one: answers[one] for one in staged}, compiled.__getitem__, False)))
+
+
+@pytest.mark.parametrize("name", ["divide_no_nan", "multiply_no_nan", "xlogy", "maximum", "pow"])
+def test_a_number_beside_what_a_trace_of_jax_has_is_taken(any_backend, name):
+    import jax
+
+    operation = getattr(tf.math, name)
+    found = jax.jit(lambda x: operation(2.0, x))(np.float32([1, 4]))
+
+    np.testing.assert_allclose(found, np.asarray(operation(2.0, tf.constant([1.0, 4.0]))), rtol=1e-6)

@@ -138,3 +138,10 @@ def test_a_quick_key_is_as_good_as_the_whole_one_where_there_is_one():
 def test_there_is_no_quick_key_for_anything_but_tensors(leaf):
     assert quick_key([tf.constant(1.0), leaf]) is None
     assert () == quick_key([])
+
+
+def test_ragged_tensors_make_a_function_run_in_python(any_backend):
+    twice = tf.function(lambda rows: rows * 2)
+
+    assert [[2, 4], [6]] == twice(tf.ragged.constant([[1, 2], [3]])).to_list()
+    assert [[8], [], [10]] == twice(tf.ragged.constant([[4], [], [5]])).to_list()
