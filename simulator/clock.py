@@ -4,22 +4,25 @@ import functools
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from simulator.limits import MOST_RECORDED
 from simulator.prediction import IN_SWITCH, arrivals, predict_all_reduce, round_by_round, soonest
-from simulator.recording import record
+from simulator.block_recording import Alike, Recording
+from simulator.recording import label_of, link_loads, record
 from simulator.schedules import ALGORITHMS, Schedule
 from simulator.steps import Step, time_text
 from simulator.topology import Cluster
-from simulator.traces import Span, Trace
+from simulator.traces import Details, Trace
 
 Array = np.ndarray[Any, Any]
 P = ParamSpec("P")
 R = TypeVar("R")
+_CALLED_SO = ("all_reduce", "all_gather", "permute")  # by what replicas call them; others are part of something else
 _MOST_STEPS = 1000  # that are remembered
 _MOST_DURATIONS = 256  # that are kept
 _MOST_MESSAGES = 4_000_000  # of an exchange that is played one by one; they take seconds
@@ -50,7 +53,8 @@ class Clock:
         self.next_program_overlaps = False  # whether the program that is being written has such a block
         self._free = np.zeros(cluster.device_count)  # when the last exchange of each device is over
         self.lock = threading.RLock()  # several threads may run programs on one cluster
-        self.recordings: list[list[Trace]] = []  # of those who ask for it
+        self.recordings: list[Recording] = []  # of those who ask for it
+        self.whence: Callable[[], tuple[str, str]] = lambda: ("", "")  # what replicas do together now, and the user's line
         self.steps: deque[Step] = deque(maxlen=_MOST_STEPS)
         self._steps_taken = 0
         self._running = np.zeros(cluster.device_count, np.int64)  # how many steps each device is in
@@ -73,8 +77,8 @@ class Clock:
         _require_end(seconds)
         chosen = np.asarray(devices)
         if self.recordings and seconds > 0:
-            starts = [(self.names[device], float(self.time[device])) for device in chosen]
-            self._record(Trace(tuple(Span(track, name, start, start + seconds, "compute") for track, start in starts)))
+            start = self.time[chosen]
+            self._record(self._alike(chosen, start, start + seconds, name, "compute", _lines(self.whence()[1])))
         self.time[chosen] += seconds
         self.computing[chosen] += seconds
 
@@ -102,10 +106,7 @@ class Clock:
             first, last = float(start.min()), float(end.max())
             self.steps.append(Step(number, chosen.size, first, last, compute, collective, waiting, slowest))
             if self.recordings and alone:
-                times = zip(chosen.tolist(), start.tolist(), end.tolist(), strict=True)
-                self._record(
-                    Trace(tuple(Span(self.names[i], f"step {number}", a, b, "run") for i, a, b in times if a < b))
-                )
+                self._record(self._alike(chosen, start, end, f"step {number}", "run", _lines(self.whence()[1])))
 
     def _columns(self, chosen: Array) -> Array:
         """The time of devices, and how long each has computed, communicated and waited."""
@@ -155,31 +156,26 @@ class Clock:
         else:
             done = arrivals(self.cluster, schedule, payload_bytes, chosen, begin)[1]
         if self.recordings:
-            names = self._exchange_names()
-            self._record(
-                record(self.cluster, schedule, payload_bytes, devices=chosen, begin=begin, done=done, names=names)
-            )
+            self._record_exchange(schedule, chosen, payload_bytes, begin, done)
         return self._exchanged(chosen, begin, done)
 
     def in_switch(self, devices: Sequence[int], payload_bytes: float, ready: Array | None = None) -> Array:
         """Let the switch add up what devices send, beginning when the last of them is there; all are done at once."""
         seconds = predict_all_reduce(self.cluster, payload_bytes, IN_SWITCH).seconds
-        return self.at_once(devices, seconds, IN_SWITCH, ready)
+        return self.at_once(devices, seconds, IN_SWITCH, payload_bytes, ready)
 
     @_alone
-    def at_once(self, devices: Sequence[int], seconds: float, name: str, ready: Array | None = None) -> Array:
+    def at_once(
+        self, devices: Sequence[int], seconds: float, name: str, payload_bytes: float, ready: Array | None = None
+    ) -> Array:
         """Let devices exchange something for some time, from when the last of them is there; all are done at once."""
         chosen = np.asarray(devices)
         begin = self._begin(chosen, ready)
         latest = float(begin.max())
         if self.recordings:
-            names = self._exchange_names()
-            tracks = [names[int(device)] for device in chosen]
-            waits = [
-                Span(track, "wait", start, latest, "wait") for track, start in zip(tracks, begin.tolist(), strict=True)
-            ]
-            spans = [Span(track, name, latest, latest + seconds, "collective") for track in tracks]
-            self._record(Trace((*(one for one in waits if one.start_seconds < latest), *spans)))
+            label, about = self._about(name, payload_bytes)
+            for part in self._exchange_spans(chosen, begin, np.full(chosen.size, latest + seconds), label, about):
+                self._record(part)
         return self._exchanged(chosen, begin, np.full(chosen.size, latest + seconds))
 
     @_alone
@@ -187,8 +183,7 @@ class Clock:
         """Let devices do nothing until some time has come for each of them."""
         chosen = np.asarray(devices)
         if self.recordings:
-            times = zip(chosen.tolist(), self.time[chosen].tolist(), until.tolist(), strict=True)
-            self._record(Trace(tuple(Span(self.names[i], "wait", a, b, "wait") for i, a, b in times if a < b)))
+            self._record(self._alike(chosen, self.time[chosen], until, "wait", "wait", _lines(self.whence()[1])))
         self.waiting[chosen] += np.maximum(until - self.time[chosen], 0.0)
         self.time[chosen] = np.maximum(self.time[chosen], until)
 
@@ -197,9 +192,67 @@ class Clock:
         chosen = range(self.time.size) if devices is None else devices
         self.wait(chosen, self._free[list(chosen)])
 
-    def _record(self, part: Trace) -> None:
+    def _record(self, part: Alike | Trace) -> None:
         for recording in self.recordings:
-            recording.append(part)
+            recording.parts.append(part)
+
+    def _record_exchange(
+        self, schedule: Schedule, chosen: Array, payload_bytes: float, begin: Array, done: Array
+    ) -> None:
+        label, about = self._about(schedule.name, payload_bytes)
+        found: dict[bool, Sequence[Alike | Trace]] = {}
+        for recording in self.recordings:
+            wanted = recording.with_messages(chosen.size)
+            if wanted not in found and wanted:
+                names = self._exchange_names()
+                found[wanted] = [
+                    record(
+                        self.cluster, schedule, payload_bytes, devices=chosen, begin=begin, done=done, names=names,
+                        label=label, about=about,
+                    )
+                ]  # fmt: skip
+            elif wanted not in found:
+                carried = self._link_spans(schedule, chosen, payload_bytes, float(begin.max()), float(done.max()), label)
+                found[wanted] = [*self._exchange_spans(chosen, begin, done, label, about), *carried]
+            recording.parts.extend(found[wanted])
+
+    def _exchange_spans(
+        self, chosen: Array, begin: Array, done: Array, label: str, about: Details
+    ) -> Iterator[Alike]:
+        """An exchange as its devices see it: they wait for the last of them, and then it takes its time."""
+        there = np.minimum(np.maximum(float(begin.max()), begin), done)
+        names = self._exchange_names()
+        last = (("for", names[int(chosen[int(begin.argmax())])]), *about)
+        yield self._alike(chosen, begin, there, "wait", "wait", last, names)
+        yield self._alike(chosen, there, done, label, "collective", about, names)
+
+    def _link_spans(
+        self, schedule: Schedule, chosen: Array, payload_bytes: float, start: float, end: float, label: str
+    ) -> Iterator[Alike]:
+        """What links carry in an exchange, without the times of single messages."""
+        if schedule.transfers > MOST_RECORDED or end <= start:
+            return
+        for links, about in link_loads(self.cluster, schedule, payload_bytes, chosen):
+            shares = dict(about)["bytes"] / (end - start) / self._bandwidth[links]
+            for share in np.unique(np.round(shares, 4)).tolist():
+                own = links[np.round(shares, 4) == share].tolist()
+                tracks, count = [f"link {self.cluster.link_name(link)}" for link in own], len(own)
+                details = (*about, ("share of bandwidth", share))
+                yield Alike(tracks, [start] * count, [end] * count, label, "collective", details)
+
+    def _alike(
+        self, chosen: Array, start: Array, end: Array, name: str, category: str, about: Details, names: Sequence[str] = ()
+    ) -> Alike:
+        tracks = [(names or self.names)[device] for device in chosen.tolist()]
+        return Alike(tracks, start.tolist(), end.tolist(), name, category, about)
+
+    def _about(self, algorithm: str, payload_bytes: float) -> tuple[str, Details]:
+        """What an exchange is called, and what else is to be said of it."""
+        what, line = self.whence()
+        called = what if what.startswith(_CALLED_SO) else ""
+        inside = (("in", what),) if what and not called else ()
+        about = (("algorithm", algorithm), ("bytes", float(payload_bytes)), *inside, *_lines(line))
+        return label_of(algorithm, payload_bytes, called), about
 
     def _begin(self, chosen: Array, ready: Array | None) -> Array:
         # One exchange after the other: what goes on in the background holds up the next one.
@@ -261,6 +314,10 @@ class Clock:
                 f"{self.names[device]:{width}} " + " ".join(f"{time_text(column[device]):>12}" for column in columns)
             )
         return "\n".join(lines)
+
+
+def _lines(line: str) -> Details:
+    return (("line", line),) if line else ()
 
 
 def _require_end(seconds: float) -> None:

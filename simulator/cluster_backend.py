@@ -284,7 +284,7 @@ class ClusterBackend(SimulatorBackend):
                 name = "all_reduce" if schedule is None else schedule.name
                 found = self._choice.estimate(self.clock, name, size, places)
                 said = f"{found.algorithm} {found.protocol}"
-                return self.clock.at_once(places, found.seconds, said, ready)
+                return self.clock.at_once(places, found.seconds, said, size, ready)
             if schedule is None:
                 return self.clock.in_switch(places, size, ready)
             return self.clock.collective(schedule, places, size, ready)

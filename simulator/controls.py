@@ -8,10 +8,12 @@ import numpy as np
 
 from refdist._core.base.where import HERE
 from refdist._core.replicas.context import backend as backend_here
+from simulator.block_recording import Recording
 from simulator.cluster_backend import ClusterBackend
-from simulator.recording import joined
+from simulator.order_of_events import recorded_order
+from simulator.simulator_backend import SimulatorBackend
 from simulator.steps import Step, report_of
-from simulator.traces import Trace
+from simulator.whence import whence
 
 
 def memory_report() -> str:
@@ -125,24 +127,16 @@ def overlap() -> Generator[None]:
             clock.catch_up([place])
 
 
-class Recording:
-    """What devices did during a block of code."""
-
-    def __init__(self) -> None:
-        self.parts: list[Trace] = []
-
-    def trace(self) -> Trace:
-        """All of it so far."""
-        return joined(self.parts)
-
-    def save(self, path: str) -> None:
-        """Write it to a file: .json or .json.gz for Perfetto, .svg for a picture."""
-        self.trace().save(path)
-
-
 @contextmanager
-def trace() -> Generator[Recording]:
-    """Record, in a block, what each device and each link of the cluster does.
+def trace(*, messages: bool | None = None) -> Generator[Recording]:
+    """Record, in a block, what each device and each link of the cluster does, with the lines of the user's code.
+
+    Without a cluster there is no time, and the recording shows the order of events: functions are run in Python then, and each
+    run, each meeting of replicas and each write is one event on the devices that take part.
+
+    Args:
+        messages: whether exchanges are recorded message by message; otherwise as one span on each device and link. By default they
+            are up to 8 devices, because there are thousands of messages between 64 of them.
 
     >>> import refdist as tf
     >>> with tf.using("simulator", cluster=tf.simulator.Cluster.star(2, 12.5e9, 500e-9)), trace() as recording:
@@ -151,10 +145,15 @@ def trace() -> Generator[Recording]:
     >>> recording.trace()
     <Trace of 16 spans and 4 arrows on 6 tracks>
     """
-    clock = _cluster_backend("trace()").clock
-    recording = Recording()
-    clock.recordings.append(recording.parts)
+    backend = backend_here()
+    if type(backend) is SimulatorBackend:
+        with recorded_order() as recording:
+            yield recording
+        return
+    clock, recording = _cluster_backend("trace()").clock, Recording(messages)
+    clock.whence = whence
+    clock.recordings.append(recording)
     try:
         yield recording
     finally:
-        clock.recordings = [parts for parts in clock.recordings if parts is not recording.parts]
+        clock.recordings = [one for one in clock.recordings if one is not recording]

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from simulator.steps import size_text
+
 
 class OutOfMemory(MemoryError):
     """A device was to hold more than it has room for."""
@@ -65,8 +67,8 @@ class Memory:
         if (needed > self._capacity).any():
             device = places[int(np.argmax(needed > self._capacity))]
             raise OutOfMemory(
-                f"{self._names[device]} was to hold {_text(size)} more, made at {made_at}; expected at most "
-                f"{_text(self._capacity)} in all, of which {_text(self._resident[device])} are in use:\n{self._largest(device)}\n"
+                f"{self._names[device]} was to hold {size_text(size)} more, made at {made_at}; expected at most "
+                f"{size_text(self._capacity)} in all, of which {size_text(self._resident[device])} are in use:\n{self._largest(device)}\n"
                 f"Use smaller batches, fewer or smaller variables, or a device with more memory."
             )
         self._peak[places] = np.maximum(self._peak[places], needed)
@@ -76,7 +78,7 @@ class Memory:
         width = max(12, *map(len, self._names))
         lines = [f"{'device':{width}} {'resident':>12} {'peak':>12}"]
         lines += [
-            f"{name:{width}} {_text(self._resident[place]):>12} {_text(self._peak[place]):>12}"
+            f"{name:{width}} {size_text(self._resident[place]):>12} {size_text(self._peak[place]):>12}"
             for place, name in enumerate(self._names[:32])
         ]
         more = len(self._names) - 32
@@ -100,16 +102,4 @@ class Memory:
         for _, places, size, made_at in self._shared.values():
             if device in places:
                 lines[made_at] += size
-        return "\n".join(f"  {_text(size)} made at {made_at}" for made_at, size in lines.most_common(5))
-
-
-def _text(size: float) -> str:
-    """A number of bytes in the unit that suits it.
-
-    >>> _text(0), _text(1500), _text(80e9)
-    ('0 B', '1.50 kB', '80.0 GB')
-    """
-    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= scale:
-            return f"{size / scale:.3g} {unit}" if size / scale >= 100 else f"{size / scale:#.3g} {unit}"
-    return f"{size:.0f} B"
+        return "\n".join(f"  {size_text(size)} made at {made_at}" for made_at, size in lines.most_common(5))

@@ -18,8 +18,9 @@ from simulator.prediction import (
 )
 from simulator.routing import Explicit
 from simulator.schedules import ALGORITHMS, Schedule
+from simulator.steps import size_text
 from simulator.topology import Cluster
-from simulator.traces import Arrow, Span, Trace
+from simulator.traces import Arrow, Details, Span, Trace
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +50,8 @@ def _in_switch(cluster: Cluster, predicted: Prediction, payload_bytes: float) ->
     """All devices and links at once; there are no arrows, because no device sends to another one."""
     end, latencies = predicted.seconds, cluster.latencies()
     about = (("algorithm", IN_SWITCH), ("bytes", float(payload_bytes)))
-    devices = [Span(name, "all-reduce", 0.0, end, "collective", about) for name in _names(cluster)]
+    label = label_of(IN_SWITCH, payload_bytes)
+    devices = [Span(name, label, 0.0, end, "collective", about) for name in _names(cluster)]
     used = np.flatnonzero(predicted.link_bytes).tolist()
     latency = float(latencies[used[0]] + latencies[used[-1]]) if used else 0.0  # one link up, and one down
     links = [
@@ -76,6 +78,8 @@ def record(
     begin: Array | None = None,
     done: Array | None = None,
     names: Sequence[str] = (),
+    label: str = "",
+    about: Details = (),
 ) -> Trace:
     """Play a schedule, and write down what each device and each link does.
 
@@ -84,6 +88,8 @@ def record(
         begin: when each of these begins, in seconds; by default all begin at 0.
         done: when each of these is done, if the caller has computed these times in another way.
         names: what each device of the cluster is called; by default its kind and number.
+        label: what the exchange is called; by default its kind, bytes and algorithm.
+        about: what is to be said about it; by default its algorithm and bytes.
     """
     everybody = np.arange(schedule.devices) if devices is None else devices
     ready = np.zeros(cluster.device_count)
@@ -104,9 +110,9 @@ def record(
         ends[everybody] = done
         last = np.minimum(last, np.minimum(ends[messages.source], ends[messages.target]))
         first = np.minimum(first, last)
-    played = _Played(
-        cluster, schedule.name, payload_bytes, messages, ready, ends, first, last, names or _names(cluster)
-    )
+    label = label or label_of(schedule.name, payload_bytes)
+    about = about or (("algorithm", schedule.name), ("bytes", float(payload_bytes)))
+    played = _Played(cluster, schedule.name, label, about, messages, ready, ends, first, last, names or _names(cluster))
     return Trace((*played.device_spans(), *played.link_spans()), tuple(played.arrows()))
 
 
@@ -116,7 +122,8 @@ class _Played:
 
     cluster: Cluster
     algorithm: str
-    payload_bytes: float
+    label: str
+    about: Details
     messages: Messages
     begin: Array  # of each device
     end: Array
@@ -132,9 +139,8 @@ class _Played:
             for device in (int(source[message]), int(target[message])):
                 own.setdefault(device, {}).setdefault(int(number[message]), []).append(message)
         for device, rounds in sorted(own.items()):
-            about = (("algorithm", self.algorithm), ("bytes", float(self.payload_bytes)))
             now = float(self.begin[device])
-            yield Span(self.names[device], self.kind, now, float(self.end[device]), "step", about)
+            yield Span(self.names[device], self.label, now, float(self.end[device]), "step", self.about)
             for number, messages in rounds.items():
                 yield from self._round(device, number, messages, now)
                 now = max(float(self.last[message]) for message in messages)
@@ -179,27 +185,45 @@ class _Played:
             size = float(self.messages.size[message])
             yield Arrow(self.name(message), self.names[source], self.names[target], start, end, size)
 
-    @property
-    def kind(self) -> str:
-        """The kind of collective that the algorithm is."""
-        return "all-reduce" if self.algorithm in ALGORITHMS else self.algorithm.replace("_", "-")
-
     def name(self, message: int) -> str:
         """The algorithm and the round, counted from 1."""
         return f"{self.algorithm} {int(self.messages.round[message]) + 1}"
 
 
-def joined(parts: Sequence[Trace]) -> Trace:
-    """One trace of several; what different exchanges send through a link at once is one span of it."""
-    spans = [span for part in parts for span in part.spans]
+def label_of(algorithm: str, payload_bytes: float, what: str = "") -> str:
+    """What an exchange is called: what it does, how many bytes it is about, and the algorithm.
+
+    >>> label_of("ring", 4.2e6, "all_reduce SUM"), label_of("all_gather", 4096)
+    ('all_reduce SUM 4.20 MB, ring', 'all_gather 4.10 kB')
+    """
+    kind = "all_reduce" if algorithm in (*ALGORITHMS, IN_SWITCH) else algorithm
+    text = f"{what or kind} {size_text(payload_bytes)}"
+    return text if algorithm == kind else f"{text}, {algorithm}"
+
+
+def link_loads(cluster: Cluster, schedule: Schedule, payload_bytes: float, devices: Array) -> Iterator[tuple[Array, Details]]:
+    """The links that an exchange uses, those together that carry the same, and what each of these carries in all."""
+    messages = moved(messages_of(schedule, schedule.rounds, payload_bytes, 0), devices)
+    routes = cluster.routing.routes(messages.source, messages.target)
+    times = np.ones(messages.size.size) if messages.repeat is None else messages.repeat[messages.round]
+    count = np.bincount(routes.links, times[routes.route], cluster.link_count)
+    carried = np.bincount(routes.links, (times * messages.size)[routes.route], cluster.link_count)
+    used = np.flatnonzero(count)
+    # Sums in another order may differ in their last digits.
+    loads = np.stack([count, np.array([float(f"{one:.9g}") for one in carried])])[:, used]
+    for load in np.unique(loads, axis=1).T if used.size else ():
+        yield used[(loads == load[:, None]).all(axis=0)], (("messages", int(load[0])), ("bytes", float(load[1])))
+
+
+def joined(spans: Sequence[Span], arrows: Sequence[Arrow] = (), *, timed: bool = True) -> Trace:
+    """One trace of all of them; what different exchanges send through a link at once is one span of it."""
     links: dict[str, list[Span]] = {}
     for span in spans:
         if span.track.startswith("link "):
             links.setdefault(span.track, []).append(span)
     shared = {track: list(_joined_where_they_overlap(own)) for track, own in links.items()}
     own = (span for span in spans if span.track not in links)
-    arrows = tuple(arrow for part in parts for arrow in part.arrows)
-    return Trace((*own, *(span for track in shared.values() for span in track)), arrows)
+    return Trace((*own, *(span for track in shared.values() for span in track)), tuple(arrows), timed)
 
 
 def _joined_where_they_overlap(spans: Sequence[Span]) -> Iterator[Span]:

@@ -52,5 +52,17 @@ def time_text(seconds: float) -> str:
     raise AssertionError
 
 
+def size_text(size: float) -> str:
+    """A number of bytes in the unit that suits it.
+
+    >>> size_text(0), size_text(1500), size_text(80e9)
+    ('0 B', '1.50 kB', '80.0 GB')
+    """
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}" if size / scale >= 100 else f"{size / scale:#.3g} {unit}"
+    return f"{size:.0f} B"
+
+
 def _digits(number: float) -> str:
     return f"{number:.3f}" if number < 10 else f"{number:.2f}" if number < 100 else f"{number:.1f}"

@@ -2,19 +2,26 @@
 
 import dataclasses
 import html
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+
+from simulator.equal_tracks import Row, between_rows
 
 if TYPE_CHECKING:
     from simulator.traces import Span, Trace
 
 MOST_ROWS = 32
 _MOST_ARROWS = 120  # more would hide the spans
-_MARGIN, _ROW, _GAP, _HEAD, _AXIS, _LEGEND = 12, 18, 4, 20, 26, 24
+_MOST_STEPS = 200  # bars in the row of steps
+_MOST_LETTERS = 300_000  # of all bars with what they tell: a picture opens at once, and can be sent by mail
+_SMALLEST = (1, 2, 4, 8, 16, 32, 64)  # pixels below which spans are drawn together: the least that keeps the picture small
+_MARGIN, _ROW, _STRIP, _GAP, _HEAD, _AXIS, _LEGEND = 12, 18, 13, 4, 20, 26, 24
 _LETTER = 6.6  # about the width of a letter, in pixels
-_LONGEST = 28  # letters of the name of a track
-_HOLDERS = ("run", "step")  # are lines above what they hold
+_SMALL_LETTER = 6.1  # in a label
+_LONGEST = 40  # letters of the name of a row
+_HOLDERS = ("run", "step")  # are above what they hold
 _LEGENDS = {"compute": "computing", "collective": "communicating", "wait": "waiting"}
 
 # Three colours that differ in lightness too, on a ground of their own: so they hold on any page, and in grey.
@@ -66,8 +73,11 @@ class Unit:
         return next((unit for unit in units if seconds >= unit.seconds), units[-1])
 
     def text(self, seconds: float) -> str:
-        """A time in this unit, with three digits behind the point."""
-        return f"{seconds / self.seconds:,.3f} {self.name}"
+        """A time in this unit, with three digits behind the point; events are counted."""
+        return f"{seconds / self.seconds:,.{0 if self is ORDER else 3}f} {self.name}"
+
+
+ORDER = Unit("events", 1.0)  # of a trace that has an order and no times
 
 
 def shortened(text: str, most: int) -> str:
@@ -75,13 +85,13 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def rendered(trace: "Trace", width: int = 960) -> str:
+def rendered(trace: "Trace", width: int = 960, *, fold: bool = True) -> str:
     """The trace as a picture, so many pixels wide; equal traces give equal texts."""
     if isinstance(width, bool) or not isinstance(width, int) or width < 320:
         raise ValueError(
             f"to_svg() got width={width!r}; expected an int of at least 320. Give the pixels of the picture."
         )
-    return "\n".join(_drawn(_Layout.of(trace, width))) + "\n"
+    return "\n".join(_drawn(_Layout.of(trace, trace.rows(fold=fold), width))) + "\n"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,30 +99,46 @@ class _Layout:
     """Where everything goes, in pixels."""
 
     trace: "Trace"
+    every: Sequence[Row]  # also those for which there is no room
+    unit: Unit
     start: float  # in seconds, as the whole
     whole: float
     width: int
     left: float
-    rows: dict[str, float]  # the upper edge of each row
+    steps: float | None  # the upper edge of the row of steps, where there are any
+    rows: list[tuple[float, Row]]  # each with its upper edge
     heads: dict[str, float]
     bottom: float
 
     @classmethod
-    def of(cls, trace: "Trace", width: int) -> "_Layout":
-        shown = (*trace.devices, *trace.links)[:MOST_ROWS]
-        longest = max((len(_name(track)) for track in (*shown, "devices")), default=0)
-        rows: dict[str, float] = {}
+    def of(cls, trace: "Trace", every: Sequence[Row], width: int) -> "_Layout":
+        shown = every[:MOST_ROWS]
+        # Names may take a third of a narrow picture.
+        most = min(_LONGEST, int(width / 3 / _LETTER))
+        longest = max((min(len(_name(row)), most) for row in shown), default=0)
+        rows: list[tuple[float, Row]] = []
         heads: dict[str, float] = {}
-        y = _MARGIN + _LEGEND
-        for head, tracks in (("devices", trace.devices), ("links", trace.links)):
-            for track in tracks[: len(shown) - len(rows)]:
-                if head not in heads:
-                    heads[head] = y
-                    y += _HEAD
-                rows[track] = y
-                y += _ROW + _GAP
+        y = _MARGIN + _LEGEND + (0 if trace.timed else _HEAD)
+        steps = y if any(span.category == "run" for span in trace.spans) else None
+        y += 0 if steps is None else _ROW + _GAP
+        for row in shown:
+            head = "links" if row.tracks[0] in trace.links else "devices"
+            if head not in heads:
+                heads[head] = y
+                y += _HEAD
+            # What holds other spans has a strip of its own above them.
+            y += _STRIP if any(span.category == "step" for span in row.spans) else 0
+            rows.append((y, row))
+            y += _ROW + _GAP
         start, end = trace.start_seconds, trace.end_seconds
-        return cls(trace, start, end - start, width, _MARGIN + longest * _LETTER + 10, rows, heads, y)
+        unit = Unit.of(end - start) if trace.timed else ORDER
+        left = _MARGIN + max(longest, len("devices")) * _LETTER + 10
+        return cls(trace, every, unit, start, end - start, width, left, steps, rows, heads, y)
+
+    @property
+    def letters(self) -> int:
+        """How many letters of the name of a row there is room for."""
+        return int((self.left - _MARGIN - 10) / _LETTER + 1e-9)
 
     @property
     def right(self) -> float:
@@ -120,7 +146,7 @@ class _Layout:
 
     @property
     def hidden(self) -> int:
-        return len(self.trace.devices) + len(self.trace.links) - len(self.rows)
+        return sum(len(row.tracks) for row in self.every[len(self.rows) :])
 
     @property
     def height(self) -> int:
@@ -132,32 +158,41 @@ class _Layout:
 
 
 def _drawn(layout: _Layout) -> Iterator[str]:
-    width, height = layout.width, layout.height
-    unit = Unit.of(layout.whole)
-    about = f"A timeline of {len(layout.rows) + layout.hidden} tracks over {unit.text(layout.whole)}"
+    width, height, unit = layout.width, layout.height, layout.unit
+    tracks = sum(len(row.tracks) for row in layout.every)
+    about = f"A timeline of {tracks} tracks over {unit.text(layout.whole)}"
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="rd-timeline" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" aria-label="{about}">'
     )
     yield f"<style>{_STYLE}</style>"
     yield f'<rect class="ground" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="6"/>'
-    yield from _legend(layout, unit)
-    for track, y in layout.rows.items():
-        yield f'<text x="{_n(layout.left - 8)}" y="{_n(y + 13)}" text-anchor="end">{_t(_name(track))}</text>'
+    yield from _legend(layout)
+    for y, row in layout.rows:
+        name = _name(row)
+        short = shortened(name, layout.letters)
+        title = f"<title>{_t(name)}</title>" if short != name else ""
+        yield f'<text x="{_n(layout.left - 8)}" y="{_n(y + 13)}" text-anchor="end">{_t(short)}{title}</text>'
         yield f'<rect class="lane" x="{_n(layout.left)}" y="{_n(y)}" width="{_n(layout.right - layout.left)}" height="{_ROW}"/>'
-    yield from _axis(layout, unit)
-    spans = layout.trace.by_track()
-    for track, y in layout.rows.items():
-        yield from _bars(layout, unit, spans[track], y)
+    yield from _axis(layout)
+    if layout.steps is not None:
+        yield f'<text class="faint" x="{_n(layout.left - 8)}" y="{_n(layout.steps + 13)}" text-anchor="end">steps</text>'
+        yield from _steps(layout, layout.steps)
+    shown = [(y, row.shown()) for y, row in layout.rows]
+    for smallest in _SMALLEST:
+        bars = [bar for y, spans in shown for bar in _bars(layout, spans, y, smallest)]
+        if sum(map(len, bars)) <= _MOST_LETTERS:
+            break
+    yield from bars
     yield from _arrows(layout)
-    for track, y in layout.rows.items():
-        yield from _labels(layout, spans[track], y)
+    for y, spans in shown:
+        yield from _labels(layout, spans, y)
     if layout.hidden:
         yield f'<text class="faint" x="{_n(layout.left)}" y="{height - 12}">and {layout.hidden:,} more</text>'
     yield "</svg>"
 
 
-def _legend(layout: _Layout, unit: Unit) -> Iterator[str]:
+def _legend(layout: _Layout) -> Iterator[str]:
     used = {span.category for span in layout.trace.spans}
     x, y = layout.left, _MARGIN + 4
     for category, text in _LEGENDS.items():
@@ -165,17 +200,41 @@ def _legend(layout: _Layout, unit: Unit) -> Iterator[str]:
             yield f'<rect class="{category}" x="{_n(x)}" y="{y}" width="12" height="12" rx="2"/>'
             yield f'<text x="{_n(x + 17)}" y="{y + 10}">{text}</text>'
             x += 17 + len(text) * _LETTER + 18
-    yield f'<text x="{_n(layout.right)}" y="{y + 10}" text-anchor="end">{unit.text(layout.whole)}</text>'
+    whole = layout.unit.text(layout.whole)
+    if x + len(whole) * _LETTER < layout.right:
+        yield f'<text x="{_n(layout.right)}" y="{y + 10}" text-anchor="end">{whole}</text>'
+    if not layout.trace.timed:
+        yield f'<text class="faint" x="{_n(layout.left)}" y="{y + 10 + _HEAD}">This is the order of events, not time.</text>'
     for head, top in layout.heads.items():
         yield f'<text class="faint" x="{_n(layout.left - 8)}" y="{_n(top + 14)}" text-anchor="end">{head}</text>'
 
 
-def _axis(layout: _Layout, unit: Unit) -> Iterator[str]:
-    top = min(layout.rows.values(), default=layout.bottom) - 3
+def _steps(layout: _Layout, y: float) -> Iterator[str]:
+    """Each step from its first device to its last, with its name where there is room."""
+    found: dict[str, Span] = {}
+    for span in layout.trace.spans:
+        if span.category == "run":
+            old = found.get(span.name, span)
+            start, end = min(old.start_seconds, span.start_seconds), max(old.end_seconds, span.end_seconds)
+            found[span.name] = dataclasses.replace(old, start_seconds=start, end_seconds=end)
+    spans = sorted(found.values(), key=lambda span: (span.start_seconds, span.end_seconds))
+    for smallest in _SMALLEST:
+        bars = list(_bars(layout, spans, y, smallest))
+        if len(bars) <= _MOST_STEPS:
+            break
+    yield from bars
+    yield from _labels(layout, spans, y)
+
+
+def _axis(layout: _Layout) -> Iterator[str]:
+    unit, top = layout.unit, min((y for y, _ in layout.rows), default=layout.bottom) - 3
     for value in _ticks(layout.whole / unit.seconds, most=max(int((layout.right - layout.left) / 90), 2)):
+        if unit is ORDER and value % 1:
+            continue
         x = layout.x(layout.start + value * unit.seconds)
+        text = f"{value:g}" if unit is ORDER else f"{value:g} {unit.name}"
         yield f'<path class="grid" d="M{_n(x)} {_n(top)}V{_n(layout.bottom + 3)}"/>'
-        yield f'<text class="tick" x="{_n(x)}" y="{_n(layout.bottom + 16)}" text-anchor="middle">{value:g} {unit.name}</text>'
+        yield f'<text class="tick" x="{_n(x)}" y="{_n(layout.bottom + 16)}" text-anchor="middle">{text}</text>'
 
 
 def _ticks(whole: float, most: int) -> list[float]:
@@ -188,30 +247,45 @@ def _ticks(whole: float, most: int) -> list[float]:
     return [round(number * step, 12) for number in range(int(whole / step + 1e-9) + 1)]
 
 
-def _bars(layout: _Layout, unit: Unit, spans: Sequence["Span"], y: float) -> Iterator[str]:
-    for group in _visible(layout, spans):
-        category = group[0].category
-        left, right = layout.x(group[0].start_seconds), layout.x(group[-1].end_seconds)
-        # A small gap tells one span from the next, where there is room for it.
-        gap = 0.75 if right - left > 3 else 0.0
-        top, height = (y - 3, 2) if category in _HOLDERS else (y, _ROW)
-        yield (
-            f'<rect class="{category}" x="{_n(left)}" y="{_n(top)}" width="{_n(max(right - left - gap, 0.75))}" '
-            f'height="{height}"><title>{_t(_about(layout, unit, group))}</title></rect>'
-        )
+def _bars(layout: _Layout, spans: Sequence["Span"], y: float, smallest: float) -> Iterator[str]:
+    # Steps have a row of their own, above those of devices.
+    steps = y == layout.steps
+    for holds in (True, False):
+        own = [span for span in spans if (span.category == "step") == holds and (steps or span.category != "run")]
+        top, height = (y - _STRIP, _STRIP - 1) if holds else (y, _ROW)
+        for group in _visible(layout, own, smallest):
+            category = max((span.category for span in group), key=lambda one: sum(_length(span) for span in group if span.category == one))
+            left = layout.x(group[0].start_seconds)
+            right = layout.x(max(span.end_seconds for span in group))
+            # A small gap tells one span from the next, where there is room for it.
+            gap = 0.75 if right - left > 3 else 0.0
+            yield (
+                f'<rect class="{category}" x="{_n(left)}" y="{_n(top)}" width="{_n(max(right - left - gap, 0.75))}" '
+                f'height="{height}"><title>{_t(_about(layout, group))}</title></rect>'
+            )
+
+
+def _length(span: "Span") -> float:
+    return span.end_seconds - span.start_seconds
 
 
 def _labels(layout: _Layout, spans: Sequence["Span"], y: float) -> Iterator[str]:
-    for at, span in enumerate(spans):
-        left, right = layout.x(span.start_seconds), layout.x(span.end_seconds)
-        holds = at + 1 < len(spans) and spans[at + 1].start_seconds < span.end_seconds
-        if holds or span.category in _HOLDERS:
+    steps = y == layout.steps
+    inner = [span for span in spans if span.category not in _HOLDERS or steps]
+    holds = {id(one) for one, after in itertools.pairwise(inner) if after.start_seconds < one.end_seconds}
+    for span in spans:
+        if id(span) in holds or (span.category == "run" and not steps):
             continue
-        text = _fitting(span.name, int((right - left - 5) / 6.1))
+        left, right = layout.x(span.start_seconds), layout.x(span.end_seconds)
+        room = int((right - left - 5) / _SMALL_LETTER)
+        line = dict(span.details).get("line", "")
+        text = f"{span.name}  {line}" if line and len(span.name) + len(str(line)) + 2 <= room else _fitting(span.name, room)
         if text:
-            kind = f"label label-{span.category}"
-            x = (left + right) / 2
-            yield f'<text class="{kind}" x="{_n(x)}" y="{_n(y + 13)}" text-anchor="middle">{_t(text)}</text>'
+            down = -3 if span.category == "step" else 13
+            yield (
+                f'<text class="label label-{span.category}" x="{_n((left + right) / 2)}" y="{_n(y + down)}" '
+                f'text-anchor="middle">{_t(text)}</text>'
+            )
 
 
 def _fitting(name: str, letters: int) -> str:
@@ -224,15 +298,19 @@ def _fitting(name: str, letters: int) -> str:
     return shortened(name, letters) if letters >= 5 else ""
 
 
-def _visible(layout: _Layout, spans: Sequence["Span"]) -> Iterator[list["Span"]]:
-    """Spans one by one, but those of one category that are too small to be told apart together."""
+def _visible(layout: _Layout, spans: Sequence["Span"], smallest: float) -> Iterator[list["Span"]]:
+    """Spans one by one, but those together that follow each other and are too small to be told apart.
+
+    Of different categories so many only that the group stays small.
+    """
     group: list[Span] = []
     for span in spans:
-        small = layout.x(span.end_seconds) - layout.x(span.start_seconds) < 1
+        left, right = layout.x(span.start_seconds), layout.x(span.end_seconds)
+        small = right - left < smallest
         if group and not (
             small
-            and span.category == group[0].category
-            and layout.x(span.start_seconds) - layout.x(group[-1].end_seconds) < 0.5
+            and left - layout.x(group[-1].end_seconds) < smallest / 2
+            and (span.category == group[0].category or right - layout.x(group[0].start_seconds) < 4 * smallest)
         ):
             yield group
             group = []
@@ -244,11 +322,13 @@ def _visible(layout: _Layout, spans: Sequence["Span"]) -> Iterator[list["Span"]]
         yield group
 
 
-def _about(layout: _Layout, unit: Unit, group: Sequence["Span"]) -> str:
-    start, end = group[0].start_seconds, group[-1].end_seconds
-    zero = layout.start
+def _about(layout: _Layout, group: Sequence["Span"]) -> str:
+    start, end = group[0].start_seconds - layout.start, max(span.end_seconds for span in group) - layout.start
     name = group[0].name if len(group) == 1 else f"{len(group):,} spans from {group[0].name} to {group[-1].name}"
-    when = f"{unit.text(end - start)}, from {unit.text(start - zero)} to {unit.text(end - zero)}"
+    unit = layout.unit
+    when = f"{unit.text(end - start)}, from {unit.text(start)} to {unit.text(end)}"
+    if unit is ORDER:
+        when = f"number {start + 1:,.0f}" if end - start == 1 else f"numbers {start + 1:,.0f} to {end:,.0f}"
     details = [
         f"{name}: {value:,}" if not isinstance(value, str) else f"{name}: {value}" for name, value in group[0].details
     ]
@@ -256,18 +336,19 @@ def _about(layout: _Layout, unit: Unit, group: Sequence["Span"]) -> str:
 
 
 def _arrows(layout: _Layout) -> Iterator[str]:
-    arrows = layout.trace.arrows
+    arrows = between_rows(layout.trace.arrows, layout.every)
     if len(arrows) > _MOST_ARROWS:
         return
+    edges = {row.tracks[0]: y for y, row in layout.rows}
     for arrow in arrows:
-        if arrow.source_track in layout.rows and arrow.target_track in layout.rows:
-            x, y = layout.x(arrow.start_seconds), layout.rows[arrow.source_track] + _ROW / 2
-            end, there = layout.x(arrow.end_seconds), layout.rows[arrow.target_track] + _ROW / 2
+        if arrow.source_track in edges and arrow.target_track in edges:
+            x, y = layout.x(arrow.start_seconds), edges[arrow.source_track] + _ROW / 2
+            end, there = layout.x(arrow.end_seconds), edges[arrow.target_track] + _ROW / 2
             yield f'<path class="arrow" d="M{_n(x)} {_n(y)}L{_n(end)} {_n(there)}"/>'
 
 
-def _name(track: str) -> str:
-    return shortened(track.removeprefix("link "), _LONGEST)
+def _name(row: Row) -> str:
+    return row.name.replace("link ", "") if row.tracks[0].startswith("link ") else row.name
 
 
 def _n(pixels: float) -> str:

@@ -8,9 +8,11 @@ import pathlib
 from collections.abc import Sequence
 
 from simulator import chrome_trace, timeline
+from simulator.equal_tracks import Row, rows_of
 
 CATEGORIES = ("run", "step", "compute", "collective", "wait")
 
+Details = tuple[tuple[str, str | int | float], ...]
 _SUFFIXES = (".json", ".json.gz", ".svg")
 
 
@@ -28,7 +30,7 @@ class Span:
     start_seconds: float
     end_seconds: float
     category: str
-    details: tuple[tuple[str, str | int | float], ...] = ()
+    details: Details = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Trace:
 
     spans: tuple[Span, ...]
     arrows: tuple[Arrow, ...] = ()
+    timed: bool = True  # otherwise there is an order of events only, in which a second stands for an event
 
     def __post_init__(self) -> None:
         for span in self.spans:
@@ -96,33 +99,57 @@ class Trace:
             spans.sort(key=lambda span: (span.start_seconds, -span.end_seconds, CATEGORIES.index(span.category)))
         return found
 
-    def to_json(self) -> str:
-        """The trace in Chrome's trace event format, which https://ui.perfetto.dev opens."""
-        return chrome_trace.rendered(self)
+    def rows(self, *, fold: bool = True) -> list[Row]:
+        """The tracks, of which those that are the same are one row, such as "GPU:1 ... GPU:63, the same".
 
-    def to_svg(self, width: int = 960) -> str:
-        """A timeline that needs nothing else: a row for each track, up to 32 of them."""
-        return timeline.rendered(self, width)
+        They are the same where names, categories and times of all spans are, up to a relative 1e-9, and their details too, but for
+        the tracks that these name.
+        """
+        return rows_of(self.by_track(), fold=fold)
+
+    def to_json(self, *, fold: bool = True) -> str:
+        """The trace in Chrome's trace event format, which https://ui.perfetto.dev opens.
+
+        Args:
+            fold: let one row stand for all tracks that are the same; messages between these are left out.
+        """
+        return chrome_trace.rendered(self, fold=fold)
+
+    def to_svg(self, width: int = 960, *, fold: bool = True) -> str:
+        """A timeline that needs nothing else, of at most 32 rows.
+
+        Args:
+            fold: let one row stand for all tracks that are the same.
+        """
+        return timeline.rendered(self, width, fold=fold)
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
 
-    def save(self, path: str | pathlib.Path) -> None:
-        """Write a file of the kind that its suffix says: .json, .json.gz or .svg."""
+    def _repr_html_(self) -> str:
+        # Inside a page, unlike in an image of it, a span tells about itself when it is pointed at.
+        return f'<div style="overflow-x:auto">{self.to_svg()}</div>'
+
+    def save(self, path: str | pathlib.Path, *, fold: bool = True) -> None:
+        """Write a file of the kind that its suffix says: .json, .json.gz or .svg.
+
+        Args:
+            fold: let one row stand for all tracks that are the same.
+        """
         name = pathlib.Path(path).name.lower()
         if not name.endswith(_SUFFIXES):
             raise ValueError(
                 f"save() got {str(path)!r}; expected a name that ends with .json, .json.gz or .svg. "
                 f"Use .json or .json.gz for Perfetto, .svg for a picture."
             )
-        text = (self.to_svg() if name.endswith(".svg") else self.to_json()).encode()
+        text = (self.to_svg(fold=fold) if name.endswith(".svg") else self.to_json(fold=fold)).encode()
         # Without the time of writing, equal traces are equal files.
         pathlib.Path(path).write_bytes(gzip.compress(text, mtime=0) if name.endswith(".gz") else text)
 
     def summary(self) -> str:
         """How long each track worked and waited, as text of at most 80 columns."""
         whole = self.end_seconds - self.start_seconds
-        unit = timeline.Unit.of(whole)
+        unit = timeline.Unit.of(whole) if self.timed else timeline.ORDER
         lines = [f"{'track':<31}{'busy':>16}{'waiting':>16}{'of ' + unit.text(whole):>16}"]
         for track, spans in self.by_track().items():
             own = _own_seconds(spans)

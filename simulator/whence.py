@@ -1,0 +1,35 @@
+"""What replicas do together at this moment, and the line of the user's code that it comes from."""
+
+import sys
+from typing import Any
+
+from refdist._core.base.call_sites import Site, call_site
+from refdist._core.base.where import HERE
+from refdist._core.replicas import lockstep
+from refdist._core.testing.recorded_journal import users_place
+
+
+def whence() -> tuple[str, str]:
+    """What the replicas have met for, or nothing where no meeting is held, and the line of the user's code."""
+    frame: Any = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if frame.f_code is lockstep.HELD:
+            meeting = frame.f_locals["meeting"]
+            return called(meeting.kind), line_of(meeting.site + meeting.called_from)
+        frame = frame.f_back
+    return "", line_of(call_site() + HERE.get().called_from)
+
+
+def called(kind: str) -> str:
+    """The kind of a meeting as a label.
+
+    >>> called("all_reduce(SUM)"), called("assign_add")
+    ('all_reduce SUM', 'assign_add')
+    """
+    return kind.removesuffix(")").replace("(", " ", 1) if kind.endswith(")") else kind
+
+
+def line_of(site: Site) -> str:
+    """The innermost line of the user's own code, without the folders above the file: the same wherever the program lies."""
+    place = users_place(site)
+    return "" if place is None else f"{place.file.rsplit('/', 1)[-1]}:{place.line}, in {place.function}"
