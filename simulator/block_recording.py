@@ -58,7 +58,7 @@ class Recording:
         self.trace().save(path, fold=fold)
 
     def _repr_svg_(self) -> str:
-        return self.trace()._repr_svg_()
+        return self.trace().to_svg()
 
     def _repr_html_(self) -> str:
-        return self.trace()._repr_html_()
+        return self.trace().to_html()

@@ -39,7 +39,10 @@ class ChargedProgram:
         if clock.overlaps:
             clock.wait(places, np.full(len(places), max(map(ready_of, brought()), default=0.0)))
         with clock.step(places):
-            self._run()
+            try:
+                self._run()
+            finally:
+                clock.program = None
         with self._backend.unmetered():
             yield None if memory is None else self._keep
 
@@ -60,11 +63,12 @@ class ChargedProgram:
         start = clock.time[places].copy()
         ends: list[Any] = []  # when each part of the program is over on each device
         for part, size, schedule in zip(self._cost.steps, self._sizes, self._schedules, strict=True):
+            clock.program = (part.name, part.line)
             ready = np.maximum.reduce([start, *(ends[index] for index in part.needs)])
             if part.kind == "compute":
                 if clock.overlaps:
                     clock.wait(places, ready)
-                clock.work(places, clock.roofline(part.flops, size), "program")
+                clock.work(places, clock.roofline(part.flops, size), part.name or "program")
                 ends.append(clock.time[places].copy())
             else:
                 ends.append(self._backend.exchange(schedule, size, places, ready if clock.overlaps else None))

@@ -48,9 +48,7 @@ def rendered(trace: "Trace", *, fold: bool = True) -> str:
     return f'{{"displayTimeUnit":"ns","traceEvents":[\n{lines}\n]}}\n'
 
 
-def _names(
-    threads: dict[str, int], process: dict[str, int], rows: Sequence[Row], timed: bool
-) -> list[dict[str, Any]]:
+def _names(threads: dict[str, int], process: dict[str, int], rows: Sequence[Row], timed: bool) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     devices = "devices" if timed else "devices (order of events, not time)"
     for number, name in ((_DEVICES, devices), (_LINKS, "links")):

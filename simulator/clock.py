@@ -10,9 +10,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from simulator.block_recording import Alike, Recording
 from simulator.limits import MOST_RECORDED
 from simulator.prediction import IN_SWITCH, arrivals, predict_all_reduce, round_by_round, soonest
-from simulator.block_recording import Alike, Recording
 from simulator.recording import label_of, link_loads, record
 from simulator.schedules import ALGORITHMS, Schedule
 from simulator.steps import Step, time_text
@@ -54,7 +54,11 @@ class Clock:
         self._free = np.zeros(cluster.device_count)  # when the last exchange of each device is over
         self.lock = threading.RLock()  # several threads may run programs on one cluster
         self.recordings: list[Recording] = []  # of those who ask for it
-        self.whence: Callable[[], tuple[str, str]] = lambda: ("", "")  # what replicas do together now, and the user's line
+        self.whence: Callable[[], tuple[str, str]] = lambda: (
+            "",
+            "",
+        )  # what replicas do together now, and the user's line
+        self.program: tuple[str, str] | None = None  # the same for the part of a program that is now charged for
         self.steps: deque[Step] = deque(maxlen=_MOST_STEPS)
         self._steps_taken = 0
         self._running = np.zeros(cluster.device_count, np.int64)  # how many steps each device is in
@@ -78,7 +82,7 @@ class Clock:
         chosen = np.asarray(devices)
         if self.recordings and seconds > 0:
             start = self.time[chosen]
-            self._record(self._alike(chosen, start, start + seconds, name, "compute", _lines(self.whence()[1])))
+            self._record(self._alike(chosen, start, start + seconds, name, "compute", self._line()))
         self.time[chosen] += seconds
         self.computing[chosen] += seconds
 
@@ -106,7 +110,7 @@ class Clock:
             first, last = float(start.min()), float(end.max())
             self.steps.append(Step(number, chosen.size, first, last, compute, collective, waiting, slowest))
             if self.recordings and alone:
-                self._record(self._alike(chosen, start, end, f"step {number}", "run", _lines(self.whence()[1])))
+                self._record(self._alike(chosen, start, end, f"step {number}", "run", self._line()))
 
     def _columns(self, chosen: Array) -> Array:
         """The time of devices, and how long each has computed, communicated and waited."""
@@ -183,7 +187,7 @@ class Clock:
         """Let devices do nothing until some time has come for each of them."""
         chosen = np.asarray(devices)
         if self.recordings:
-            self._record(self._alike(chosen, self.time[chosen], until, "wait", "wait", _lines(self.whence()[1])))
+            self._record(self._alike(chosen, self.time[chosen], until, "wait", "wait", self._line()))
         self.waiting[chosen] += np.maximum(until - self.time[chosen], 0.0)
         self.time[chosen] = np.maximum(self.time[chosen], until)
 
@@ -212,13 +216,13 @@ class Clock:
                     )
                 ]  # fmt: skip
             elif wanted not in found:
-                carried = self._link_spans(schedule, chosen, payload_bytes, float(begin.max()), float(done.max()), label)
+                carried = self._link_spans(
+                    schedule, chosen, payload_bytes, float(begin.max()), float(done.max()), label
+                )
                 found[wanted] = [*self._exchange_spans(chosen, begin, done, label, about), *carried]
             recording.parts.extend(found[wanted])
 
-    def _exchange_spans(
-        self, chosen: Array, begin: Array, done: Array, label: str, about: Details
-    ) -> Iterator[Alike]:
+    def _exchange_spans(self, chosen: Array, begin: Array, done: Array, label: str, about: Details) -> Iterator[Alike]:
         """An exchange as its devices see it: they wait for the last of them, and then it takes its time."""
         there = np.minimum(np.maximum(float(begin.max()), begin), done)
         names = self._exchange_names()
@@ -232,27 +236,38 @@ class Clock:
         """What links carry in an exchange, without the times of single messages."""
         if schedule.transfers > MOST_RECORDED or end <= start:
             return
-        for links, about in link_loads(self.cluster, schedule, payload_bytes, chosen):
-            shares = dict(about)["bytes"] / (end - start) / self._bandwidth[links]
+        for links, messages, carried in link_loads(self.cluster, schedule, payload_bytes, chosen):
+            shares = carried / (end - start) / self._bandwidth[links]
             for share in np.unique(np.round(shares, 4)).tolist():
                 own = links[np.round(shares, 4) == share].tolist()
                 tracks, count = [f"link {self.cluster.link_name(link)}" for link in own], len(own)
-                details = (*about, ("share of bandwidth", share))
+                details = (("messages", messages), ("bytes", carried), ("share of bandwidth", share))
                 yield Alike(tracks, [start] * count, [end] * count, label, "collective", details)
 
     def _alike(
-        self, chosen: Array, start: Array, end: Array, name: str, category: str, about: Details, names: Sequence[str] = ()
+        self,
+        chosen: Array,
+        start: Array,
+        end: Array,
+        name: str,
+        category: str,
+        about: Details,
+        names: Sequence[str] = (),
     ) -> Alike:
-        tracks = [(names or self.names)[device] for device in chosen.tolist()]
+        called: Sequence[str] = names or self.names
+        tracks = [called[int(device)] for device in chosen]
         return Alike(tracks, start.tolist(), end.tolist(), name, category, about)
 
     def _about(self, algorithm: str, payload_bytes: float) -> tuple[str, Details]:
         """What an exchange is called, and what else is to be said of it."""
-        what, line = self.whence()
+        what, line = self.program or self.whence()
         called = what if what.startswith(_CALLED_SO) else ""
         inside = (("in", what),) if what and not called else ()
         about = (("algorithm", algorithm), ("bytes", float(payload_bytes)), *inside, *_lines(line))
         return label_of(algorithm, payload_bytes, called), about
+
+    def _line(self) -> Details:
+        return _lines((self.program or self.whence())[1])
 
     def _begin(self, chosen: Array, ready: Array | None) -> Array:
         # One exchange after the other: what goes on in the background holds up the next one.

@@ -23,6 +23,11 @@ class Row:
     spans: tuple["Span", ...]  # of the first track
     named: Mapping[tuple[int, int], tuple[str, ...]]  # of a detail of a span that differs, what each track has
 
+    @property
+    def first(self) -> str:
+        """The track whose spans these are."""
+        return self.tracks[0]
+
     def shown(self) -> list["Span"]:
         """The spans for the eye: a detail in which the tracks differ lists what they have."""
         return self._with({place: _listed(names, {}) for place, names in self.named.items()})
@@ -71,7 +76,7 @@ def between_rows(arrows: Sequence["Arrow"], rows: Sequence[Row]) -> list["Arrow"
         folded = len(source.tracks) > 1 or len(target.tracks) > 1
         if folded and source is target:
             continue
-        ends = source.tracks[0], target.tracks[0]
+        ends = source.first, target.first
         key = (*ends, arrow.name, arrow.start_seconds, arrow.end_seconds) if folded else at
         if key not in found:
             found[key] = dataclasses.replace(arrow, source_track=ends[0], target_track=ends[1])

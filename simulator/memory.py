@@ -68,7 +68,8 @@ class Memory:
             device = places[int(np.argmax(needed > self._capacity))]
             raise OutOfMemory(
                 f"{self._names[device]} was to hold {size_text(size)} more, made at {made_at}; expected at most "
-                f"{size_text(self._capacity)} in all, of which {size_text(self._resident[device])} are in use:\n{self._largest(device)}\n"
+                f"{size_text(self._capacity)} in all, of which {size_text(self._resident[device])} are in use:\n"
+                f"{self._largest(device)}\n"
                 f"Use smaller batches, fewer or smaller variables, or a device with more memory."
             )
         self._peak[places] = np.maximum(self._peak[places], needed)

@@ -49,7 +49,9 @@ class _OrderOfEvents:
         self._parts, self._outer = parts, outer
         self._next: Counter[str] = Counter()  # the number of the next event on each track
         self._held: list[_Held] = []
-        self._runs: dict[str, tuple[list[float], int]] = {}  # of each track, when the events of its last run end, and its place
+        self._runs: dict[
+            str, tuple[list[float], int]
+        ] = {}  # of each track, when the events of its last run end, and its place
         self._steps = 0
 
     def ran(self, strategy: Any, function: Any) -> None:
@@ -78,7 +80,9 @@ class _OrderOfEvents:
             size = _bytes(payloads[0])
             details = [("bytes", size), *(("writes", name) for name in held.written), ("line", line_of(held.site))]
             name = f"{called(held.kind)} {size_text(size)}" if size else called(held.kind)
-            self._event(held.tracks, name if answers is not None else f"{name} fails", "collective", details, of_run=True)
+            self._event(
+                held.tracks, name if answers is not None else f"{name} fails", "collective", details, of_run=True
+            )
         if self._outer is not None:
             self._outer.met(payloads, answers)
 
@@ -119,9 +123,7 @@ class _OrderOfEvents:
         number = max(now, default=0.0)
         self._parts.append(Alike(tracks, now, [number] * len(tracks), "wait", "wait"))
         told = tuple((key, value) for key, value in details if value)
-        self._parts.append(
-            Alike(tracks, [number] * len(tracks), [number + 1] * len(tracks), name, category, told)
-        )
+        self._parts.append(Alike(tracks, [number] * len(tracks), [number + 1] * len(tracks), name, category, told))
         for track in tracks:
             self._next[track] = int(number) + 1
             if of_run and track in self._runs:

@@ -201,8 +201,10 @@ def label_of(algorithm: str, payload_bytes: float, what: str = "") -> str:
     return text if algorithm == kind else f"{text}, {algorithm}"
 
 
-def link_loads(cluster: Cluster, schedule: Schedule, payload_bytes: float, devices: Array) -> Iterator[tuple[Array, Details]]:
-    """The links that an exchange uses, those together that carry the same, and what each of these carries in all."""
+def link_loads(
+    cluster: Cluster, schedule: Schedule, payload_bytes: float, devices: Array
+) -> Iterator[tuple[Array, int, float]]:
+    """The links that an exchange uses, those together that carry the same, with the messages and bytes that each carries."""
     messages = moved(messages_of(schedule, schedule.rounds, payload_bytes, 0), devices)
     routes = cluster.routing.routes(messages.source, messages.target)
     times = np.ones(messages.size.size) if messages.repeat is None else messages.repeat[messages.round]
@@ -212,7 +214,7 @@ def link_loads(cluster: Cluster, schedule: Schedule, payload_bytes: float, devic
     # Sums in another order may differ in their last digits.
     loads = np.stack([count, np.array([float(f"{one:.9g}") for one in carried])])[:, used]
     for load in np.unique(loads, axis=1).T if used.size else ():
-        yield used[(loads == load[:, None]).all(axis=0)], (("messages", int(load[0])), ("bytes", float(load[1])))
+        yield used[(loads == load[:, None]).all(axis=0)], int(load[0]), float(load[1])
 
 
 def joined(spans: Sequence[Span], arrows: Sequence[Arrow] = (), *, timed: bool = True) -> Trace:

@@ -14,9 +14,17 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 32
 _MOST_ARROWS = 120  # more would hide the spans
-_MOST_STEPS = 200  # bars in the row of steps
+_MOST_LETTERS_OF_STEPS = 50_000  # of the bars of steps
 _MOST_LETTERS = 300_000  # of all bars with what they tell: a picture opens at once, and can be sent by mail
-_SMALLEST = (1, 2, 4, 8, 16, 32, 64)  # pixels below which spans are drawn together: the least that keeps the picture small
+_SMALLEST = (
+    1,
+    2,
+    4,
+    8,
+    16,
+    32,
+    64,
+)  # pixels below which spans are drawn together: the least that keeps the picture small
 _MARGIN, _ROW, _STRIP, _GAP, _HEAD, _AXIS, _LEGEND = 12, 18, 13, 4, 20, 26, 24
 _LETTER = 6.6  # about the width of a letter, in pixels
 _SMALL_LETTER = 6.1  # in a label
@@ -36,9 +44,10 @@ _STYLE = """
 .rd-timeline .compute{fill:#2a5db0}
 .rd-timeline .collective{fill:#e9a23b}
 .rd-timeline .wait{fill:#d3d9e0}
-.rd-timeline .step,.rd-timeline .run{fill:#59636e;fill-opacity:.5}
+.rd-timeline .step,.rd-timeline .run{fill:#59636e;fill-opacity:.22}
 .rd-timeline .label{font-size:10.5px;fill:#2b1c00}
 .rd-timeline .label-compute{fill:#fff}
+.rd-timeline .label-run,.rd-timeline .label-step{fill:#1f2328}
 .rd-timeline .label-wait{fill:#3a434e}
 .rd-timeline .arrow{stroke:#1f2328;stroke-opacity:.3}
 @media (prefers-color-scheme:dark){
@@ -53,6 +62,7 @@ _STYLE = """
 .rd-timeline .step,.rd-timeline .run{fill:#9198a1}
 .rd-timeline .label{fill:#2b1c00}
 .rd-timeline .label-compute{fill:#06101f}
+.rd-timeline .label-run,.rd-timeline .label-step{fill:#e6edf3}
 .rd-timeline .label-wait{fill:#c6ccd4}
 .rd-timeline .arrow{stroke:#e6edf3;stroke-opacity:.4}
 }
@@ -170,7 +180,7 @@ def _drawn(layout: _Layout) -> Iterator[str]:
     yield from _legend(layout)
     for y, row in layout.rows:
         name = _name(row)
-        short = shortened(name, layout.letters)
+        short = name if len(name) <= layout.letters else _shortened_list(name, layout.letters)
         title = f"<title>{_t(name)}</title>" if short != name else ""
         yield f'<text x="{_n(layout.left - 8)}" y="{_n(y + 13)}" text-anchor="end">{_t(short)}{title}</text>'
         yield f'<rect class="lane" x="{_n(layout.left)}" y="{_n(y)}" width="{_n(layout.right - layout.left)}" height="{_ROW}"/>'
@@ -179,11 +189,7 @@ def _drawn(layout: _Layout) -> Iterator[str]:
         yield f'<text class="faint" x="{_n(layout.left - 8)}" y="{_n(layout.steps + 13)}" text-anchor="end">steps</text>'
         yield from _steps(layout, layout.steps)
     shown = [(y, row.shown()) for y, row in layout.rows]
-    for smallest in _SMALLEST:
-        bars = [bar for y, spans in shown for bar in _bars(layout, spans, y, smallest)]
-        if sum(map(len, bars)) <= _MOST_LETTERS:
-            break
-    yield from bars
+    yield from _few_bars(layout, shown, _MOST_LETTERS)
     yield from _arrows(layout)
     for y, spans in shown:
         yield from _labels(layout, spans, y)
@@ -194,7 +200,8 @@ def _drawn(layout: _Layout) -> Iterator[str]:
 
 def _legend(layout: _Layout) -> Iterator[str]:
     used = {span.category for span in layout.trace.spans}
-    x, y = layout.left, _MARGIN + 4
+    wide = sum(35 + len(text) * _LETTER for category, text in _LEGENDS.items() if category in used)
+    x, y = layout.left if layout.left + wide < layout.right else _MARGIN, _MARGIN + 4
     for category, text in _LEGENDS.items():
         if category in used:
             yield f'<rect class="{category}" x="{_n(x)}" y="{y}" width="12" height="12" rx="2"/>'
@@ -217,13 +224,18 @@ def _steps(layout: _Layout, y: float) -> Iterator[str]:
             old = found.get(span.name, span)
             start, end = min(old.start_seconds, span.start_seconds), max(old.end_seconds, span.end_seconds)
             found[span.name] = dataclasses.replace(old, start_seconds=start, end_seconds=end)
-    spans = sorted(found.values(), key=lambda span: (span.start_seconds, span.end_seconds))
-    for smallest in _SMALLEST:
-        bars = list(_bars(layout, spans, y, smallest))
-        if len(bars) <= _MOST_STEPS:
-            break
-    yield from bars
+    ordered = sorted(found.values(), key=lambda span: (span.start_seconds, span.end_seconds))
+    spans = [_before(layout, span, after) for span, after in zip(ordered, [*ordered[1:], None], strict=True)]
+    yield from _few_bars(layout, [(y, spans)], _MOST_LETTERS_OF_STEPS)
     yield from _labels(layout, spans, y)
+
+
+def _before(layout: _Layout, span: "Span", after: "Span | None") -> "Span":
+    """A step up to the next one, which the first devices may begin while the last ones are still in this one."""
+    if after is None or span.end_seconds <= after.start_seconds:
+        return span
+    until = f"{layout.unit.text(span.end_seconds - layout.start)} on the last device"
+    return dataclasses.replace(span, end_seconds=after.start_seconds, details=(*span.details, ("until", until)))
 
 
 def _axis(layout: _Layout) -> Iterator[str]:
@@ -247,6 +259,16 @@ def _ticks(whole: float, most: int) -> list[float]:
     return [round(number * step, 12) for number in range(int(whole / step + 1e-9) + 1)]
 
 
+def _few_bars(layout: _Layout, rows: Sequence[tuple[float, Sequence["Span"]]], most: int) -> list[str]:
+    """The bars of rows, in which so many small ones are drawn together that they have at most so many letters."""
+    bars: list[str] = []
+    for smallest in _SMALLEST:
+        bars = [bar for y, spans in rows for bar in _bars(layout, spans, y, smallest)]
+        if sum(map(len, bars)) <= most:
+            break
+    return bars
+
+
 def _bars(layout: _Layout, spans: Sequence["Span"], y: float, smallest: float) -> Iterator[str]:
     # Steps have a row of their own, above those of devices.
     steps = y == layout.steps
@@ -254,7 +276,7 @@ def _bars(layout: _Layout, spans: Sequence["Span"], y: float, smallest: float) -
         own = [span for span in spans if (span.category == "step") == holds and (steps or span.category != "run")]
         top, height = (y - _STRIP, _STRIP - 1) if holds else (y, _ROW)
         for group in _visible(layout, own, smallest):
-            category = max((span.category for span in group), key=lambda one: sum(_length(span) for span in group if span.category == one))
+            category = _most_of(group)
             left = layout.x(group[0].start_seconds)
             right = layout.x(max(span.end_seconds for span in group))
             # A small gap tells one span from the next, where there is room for it.
@@ -265,8 +287,12 @@ def _bars(layout: _Layout, spans: Sequence["Span"], y: float, smallest: float) -
             )
 
 
-def _length(span: "Span") -> float:
-    return span.end_seconds - span.start_seconds
+def _most_of(group: Sequence["Span"]) -> str:
+    """The category that takes most of the time of a group."""
+    lengths: dict[str, float] = {}
+    for span in group:
+        lengths[span.category] = lengths.get(span.category, 0.0) + span.end_seconds - span.start_seconds
+    return max(lengths, key=lengths.__getitem__)
 
 
 def _labels(layout: _Layout, spans: Sequence["Span"], y: float) -> Iterator[str]:
@@ -279,7 +305,11 @@ def _labels(layout: _Layout, spans: Sequence["Span"], y: float) -> Iterator[str]
         left, right = layout.x(span.start_seconds), layout.x(span.end_seconds)
         room = int((right - left - 5) / _SMALL_LETTER)
         line = dict(span.details).get("line", "")
-        text = f"{span.name}  {line}" if line and len(span.name) + len(str(line)) + 2 <= room else _fitting(span.name, room)
+        text = (
+            f"{span.name}  {line}"
+            if line and len(span.name) + len(str(line)) + 2 <= room
+            else _fitting(span.name, room)
+        )
         if text:
             down = -3 if span.category == "step" else 13
             yield (
@@ -289,13 +319,24 @@ def _labels(layout: _Layout, spans: Sequence["Span"], y: float) -> Iterator[str]
 
 
 def _fitting(name: str, letters: int) -> str:
-    """As much of a name as has room: all, the number at its end, its beginning, or nothing."""
+    """As much of a name as has room: all, the number at its end, its first words, its beginning, or nothing."""
     if len(name) <= letters:
         return name
-    number = name.rsplit(" ", maxsplit=1)[-1]
-    if number.isdigit():
-        return number if len(number) <= letters else ""
-    return shortened(name, letters) if letters >= 5 else ""
+    words = name.split(" ")
+    if words[-1].isdigit():
+        return words[-1] if len(words[-1]) <= letters else ""
+    fewer = (" ".join(words[:count]).removesuffix(",") for count in range(len(words) - 1, 0, -1))
+    found = next((text for text in fewer if len(text) <= letters), "")
+    return found or (shortened(name, letters) if letters >= 5 else "")
+
+
+def _shortened_list(name: str, letters: int) -> str:
+    """So many letters of the name of a row, which still says that it stands for several tracks."""
+    if not name.endswith(", the same"):
+        return shortened(name, letters)
+    items = name.split(", ")[:-1]
+    fewer = (", ".join([*items[:count], "…, the same"]) for count in range(len(items) - 1, 0, -1))
+    return next((text for text in fewer if len(text) <= letters), shortened(name, letters - 10) + ", the same")
 
 
 def _visible(layout: _Layout, spans: Sequence["Span"], smallest: float) -> Iterator[list["Span"]]:

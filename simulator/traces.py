@@ -123,12 +123,15 @@ class Trace:
         """
         return timeline.rendered(self, width, fold=fold)
 
+    def to_html(self) -> str:
+        """The same as part of a page, where, unlike in an image, a span tells about itself when it is pointed at."""
+        return f'<div style="overflow-x:auto">{self.to_svg()}</div>'
+
     def _repr_svg_(self) -> str:
         return self.to_svg()
 
     def _repr_html_(self) -> str:
-        # Inside a page, unlike in an image of it, a span tells about itself when it is pointed at.
-        return f'<div style="overflow-x:auto">{self.to_svg()}</div>'
+        return self.to_html()
 
     def save(self, path: str | pathlib.Path, *, fold: bool = True) -> None:
         """Write a file of the kind that its suffix says: .json, .json.gz or .svg.

@@ -41,7 +41,7 @@ ROOMS = (
 )
 WITH_JAX = {"compilers", "backends", "processes"}
 KNOWING = ("simulator_backend", "cluster_backend", "timed", "controls", "ledger", "step_tracing", "step_work")
-SEAM = {f"simulator/{name}.py" for name in KNOWING}
+SEAM = {f"simulator/{name}.py" for name in (*KNOWING, "whence", "order_of_events")}
 
 
 def imported(file):

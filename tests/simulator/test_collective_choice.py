@@ -68,8 +68,8 @@ def test_a_switch_that_adds_shows_in_traces():
         strategy.run(step)
 
     spans = recording.trace().by_track()
-    assert ["step 1", "busy", "wait", "in_switch"] == [span.name for span in spans["GPU:2"]]
-    assert ["step 1", "busy", "in_switch"] == [
+    assert ["step 1", "busy", "wait", "all_reduce SUM 4.10 kB, in_switch"] == [span.name for span in spans["GPU:2"]]
+    assert ["step 1", "busy", "all_reduce SUM 4.10 kB, in_switch"] == [
         span.name for span in spans["GPU:3"] if span.end_seconds > span.start_seconds
     ]
 

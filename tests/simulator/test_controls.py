@@ -40,6 +40,10 @@ with tf.using("simulator", cluster=simulator.presets.dgx_h100(2)), simulator.tra
     for _ in range(2):
         strategy.run(step)
     print(repr(simulator.now()), hashlib.sha256(recording.trace().to_json().encode()).hexdigest())
+    print(hashlib.sha256(recording.trace().to_svg().encode()).hexdigest())
+with tf.using("simulator", gpus=3), simulator.trace() as recording:
+    tf.distribute.MirroredStrategy().run(lambda: tf.distribute.get_replica_context().all_reduce("sum", tf.ones([3])))
+print(recording.trace().to_json(), recording.trace().to_svg())
 """
 
 
@@ -56,7 +60,6 @@ def test_what_needs_a_clock_says_so():
             simulator.now,
             simulator.report,
             lambda: simulator.busy(1.0),
-            lambda: simulator.trace().__enter__(),
         ):
             with pytest.raises(RuntimeError, match="without a cluster"):
                 ask()

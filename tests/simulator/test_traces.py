@@ -23,7 +23,7 @@ RING = trace_all_reduce(presets.ethernet(2, 4, 100), 2**20, "ring")
 
 
 def events(trace, *phases):
-    return [event for event in json.loads(trace.to_json())["traceEvents"] if event["ph"] in phases]
+    return [event for event in json.loads(trace.to_json(fold=False))["traceEvents"] if event["ph"] in phases]
 
 
 def nanoseconds(event):
@@ -31,8 +31,8 @@ def nanoseconds(event):
     return start, start + round(event.get("dur", 0) * 1000)
 
 
-def texts(trace, **arguments):
-    root = xml.etree.ElementTree.fromstring(trace.to_svg(**arguments))
+def texts(trace, *, fold=False):
+    root = xml.etree.ElementTree.fromstring(trace.to_svg(fold=fold))
     return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
@@ -220,12 +220,21 @@ def test_the_picture_has_a_row_for_each_track_up_to_32():
     assert "and 72 more" in many
 
 
+def test_the_picture_has_one_row_for_tracks_that_are_the_same():
+    found = texts(RING, fold=True)
+
+    assert {"device 1, device 5, the same", "device 2, device 6, the same"} <= {*found}
+    assert "down 0, down 4, up 3, up 7, the same" in found
+    assert not {*RING.devices} & {*found}
+
+
 def test_the_picture_can_be_read_whatever_the_names_are():
     odd = '<a> & "b"'
     spans = (Span(odd, odd, 0.0, 1.0, "compute", ((odd, odd),)), Span(odd * 9, "none", 0.5, 0.5, "wait"))
 
     assert odd in texts(Trace(spans))
     assert Trace(spans).to_svg() == Trace(spans)._repr_svg_()
+    assert Trace(spans).to_svg() in Trace(spans)._repr_html_()
     assert xml.etree.ElementTree.fromstring(Trace(()).to_svg()) is not None
     assert xml.etree.ElementTree.fromstring(Trace((Span("a", "b", 1.0, 1.0, "step"),)).to_svg()) is not None
 
@@ -237,6 +246,56 @@ def test_many_small_spans_are_drawn_together():
 
     assert len(picture) < 5_000
     assert "20,000 spans from op 0 to op 19999" in picture
+
+
+def test_pictures_stay_small_whatever_is_in_them():
+    kinds = ("compute", "wait", "collective")
+    spans = tuple(
+        Span(
+            f"GPU {track}",
+            "a name of some letters",
+            at + track / 100,
+            at + 1,
+            kinds[at % 3],
+            (("line", "a_long_name.py:123"),),
+        )
+        for track in range(40)
+        for at in range(600)
+    )
+
+    assert len(Trace(spans).to_svg()) < 500_000
+
+
+@pytest.mark.parametrize(
+    ("width", "name"), [(960, "GPU 0, GPU 2, GPU 4, GPU 6, …, the same"), (390, "GPU 0, …, the same")]
+)
+def test_long_names_of_rows_are_cut_between_tracks(width, name):
+    spans = [Span(f"GPU {track}", "work", 0.0, 1.0 + track % 2, "compute") for track in range(16)]
+
+    assert f">{name}<title>GPU 0, GPU 2, " in Trace(tuple(spans)).to_svg(width=width)
+
+
+def test_steps_that_overlap_are_drawn_up_to_the_next_one():
+    spans = [Span("GPU 0", "step 1", 0.0, 1.0, "run"), Span("GPU 1", "step 1", 0.0, 2.0, "run")]
+    picture = Trace((*spans, Span("GPU 0", "step 2", 1.0, 3.0, "run"))).to_svg()
+
+    assert "step 1\n1.000 s, from 0.000 s to 1.000 s\nuntil: 2.000 s on the last device" in picture
+    assert {"step 1", "step 2"} <= {*texts(Trace((*spans, Span("GPU 0", "step 2", 1.0, 3.0, "run"))))}
+
+
+@pytest.mark.parametrize(
+    ("letters", "expected"),
+    [(30, "all_reduce SUM 4.20 MB, ring"), (25, "all_reduce SUM 4.20 MB"), (11, "all_reduce"), (6, "all_r…"), (4, "")],
+)
+def test_labels_say_as_much_as_has_room(letters, expected):
+    width = letters * 6.1 + 6
+    whole = (960 - 26 - (12 + 7 * 6.6 + 10)) / width
+    found = texts(
+        Trace((Span("GPU 0", "all_reduce SUM 4.20 MB, ring", 0.0, 1.0, "collective"), span(0.0, whole, track="GPU 1")))
+    )
+
+    assert expected in [*found, ""]
+    assert sum(text.startswith("all_") for text in found) == bool(expected)
 
 
 def test_the_width_of_a_picture_is_checked():

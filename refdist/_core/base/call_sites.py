@@ -21,6 +21,7 @@ class Place(NamedTuple):
 
 
 _REFDIST = str(pathlib.Path(__file__).parents[2])
+_BESIDE = f"{pathlib.Path(__file__).parents[3] / 'simulator'}/"  # the package of virtual devices
 _LIBRARIES = ("jax", "numpy", "optree")
 _STANDARD = sysconfig.get_path("stdlib")
 
@@ -104,7 +105,7 @@ def _kind(name: str) -> _Kind:
 
 def of_user(file: str) -> bool:
     """Say whether a file belongs to the user's program, not to this package or to one that it is made with."""
-    return not file.startswith((_REFDIST, "<")) and not any(f"/{name}/" in file for name in _LIBRARIES)
+    return not file.startswith((_REFDIST, _BESIDE, "<")) and not any(f"/{name}/" in file for name in _LIBRARIES)
 
 
 def where(site: Site) -> str:

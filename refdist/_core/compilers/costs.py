@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jax.extend.core import Literal, jaxprs_in_params
 
+from refdist._core.base.call_sites import of_user
 from refdist._core.compilers.jaxpr_steps import MEETINGS, plain
 
 _FREE = frozenset(
@@ -25,6 +26,15 @@ _FREE = frozenset(
     }
 )
 
+_CALLED = {
+    "psum": "all_reduce SUM",
+    "psum_invariant": "all_reduce SUM",
+    "pmax": "all_reduce MAX",
+    "pmin": "all_reduce MIN",
+    "all_gather_invariant": "all_gather",
+    "ppermute": "permute",
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class Step:
@@ -34,6 +44,9 @@ class Step:
     flops: float
     size_bytes: float  # moved from and to memory, or brought to the exchange
     needs: frozenset[int]  # for work, the exchanges that it waits for; for an exchange, the steps
+    name: str = ""  # of the operation, or of the costliest one of several
+    line: str = ""  # of the user's code that it comes from
+    most: float = 0.0  # what the costliest operation costs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,42 +118,55 @@ class _Walk:
             kind = "all_gather" if name.startswith("all_gather") else "all_reduce"
             for atom, made in zip(eqn.invars, eqn.outvars, strict=True):
                 # A ring sends a tensor twice to add it up, and each replica sends it once to move it.
-                self._exchange(kind, _bytes([atom]) / (2 if name == "ppermute" else 1), self.needs([atom]))
+                size = _bytes([atom]) / (2 if name == "ppermute" else 1)
+                self._exchange(kind, size, self.needs([atom]), _CALLED.get(name, name), line_of(eqn))
                 self._made[made] = len(self.steps) - 1
             return
         inner = [cost_of(plain(one)) for one in jaxprs_in_params(eqn.params)]
         if inner:
             times = int(eqn.params.get("length", 1)) if name == "scan" else 1
             largest = max(inner, key=lambda one: one.flops)  # only one branch of a condition is taken
-            self._nested(largest, times, _bytes(eqn.invars) + _bytes(eqn.outvars), needed)
+            self._nested(largest, times, _bytes(eqn.invars) + _bytes(eqn.outvars), needed, line_of(eqn))
         else:
             avals = [atom.aval for atom in eqn.invars], [atom.aval for atom in eqn.outvars]
             moved = _bytes(eqn.invars) + _bytes(eqn.outvars) if name == "dot_general" else 0.0
-            self.compute(_flops(name, eqn.params, *avals), moved, needed & self.exchanges)
+            self.compute(_flops(name, eqn.params, *avals), moved, needed & self.exchanges, name, line_of(eqn))
         self._made.update(dict.fromkeys(eqn.outvars, len(self.steps) - 1))
 
-    def compute(self, flops: float, moved: float, needed: frozenset[int]) -> None:
+    def compute(
+        self,
+        flops: float,
+        moved: float,
+        needed: frozenset[int],
+        name: str = "",
+        line: str = "",
+        most: float | None = None,
+    ) -> None:
         """Add work to the current step, or begin another one if it has to wait."""
+        most = flops if most is None else most
         if self._open >= 0 and needed <= self.steps[self._open].needs:
             old = self.steps[self._open]
-            more = dataclasses.replace(old, flops=old.flops + flops, size_bytes=old.size_bytes + moved)
+            called = (name, line, most) if name and most > old.most else (old.name, old.line, old.most)
+            more = Step("compute", old.flops + flops, old.size_bytes + moved, old.needs, *called)
             self.steps[self._open] = more
             return
         before = self.steps[self._open].needs if self._open >= 0 else frozenset[int]()
-        self.steps.append(Step("compute", flops, moved, needed | before))
+        self.steps.append(Step("compute", flops, moved, needed | before, name, line, most))
         self._open = len(self.steps) - 1
 
-    def _exchange(self, kind: str, size: float, needed: frozenset[int]) -> None:
-        self.steps.append(Step(kind, 0.0, size, needed))
+    def _exchange(self, kind: str, size: float, needed: frozenset[int], name: str, line: str) -> None:
+        self.steps.append(Step(kind, 0.0, size, needed, name, line))
         self.exchanges |= {len(self.steps) - 1}
         if self._open in needed:
             self._open = -1  # it begins when the work before it is done, not when all work is
 
-    def _nested(self, inner: Cost, times: int, around: float, needed: frozenset[int]) -> None:
+    def _nested(self, inner: Cost, times: int, around: float, needed: frozenset[int], line: str) -> None:
         """Add the steps of an inner program, as many times as it runs; its inputs and outputs stay close at hand."""
         if not inner.exchanges:
             moved = sum(step.size_bytes for step in inner.steps)
-            self.compute(times * inner.flops, times * max(moved - around, 0.0), needed & self.exchanges)
+            costliest = max(inner.steps, key=lambda step: step.most)
+            called = costliest.name, costliest.line or line, times * costliest.most
+            self.compute(times * inner.flops, times * max(moved - around, 0.0), needed & self.exchanges, *called)
             return
         for _ in range(times):
             first = len(self.steps)
@@ -162,6 +188,16 @@ def _flops(name: str, params: dict[str, Any], inputs: Sequence[Any], outputs: Se
     if name in _FREE:
         return 0.0
     return float(max((math.prod(one.shape) for one in [*inputs, *outputs]), default=0))
+
+
+def line_of(eqn: Any) -> str:
+    """The innermost line of the user's code that an operation comes from, or nothing."""
+    traceback = getattr(eqn.source_info, "traceback", None)
+    for frame in () if traceback is None else traceback.frames:
+        file = frame.file_name
+        if of_user(file) and "site-packages" not in file:
+            return f"{file.rsplit('/', 1)[-1]}:{frame.line_num}, in {frame.function_name.rsplit('.', 1)[-1]}"
+    return ""
 
 
 def _peak(jaxpr: Any) -> float:
