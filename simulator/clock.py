@@ -234,7 +234,8 @@ class Clock:
         self, schedule: Schedule, chosen: Array, payload_bytes: float, start: float, end: float, label: str
     ) -> Iterator[Alike]:
         """What links carry in an exchange, without the times of single messages."""
-        if schedule.transfers > MOST_RECORDED or end <= start:
+        # A round that repeats counts once here: what its links carry is multiplied, and no message is played.
+        if sum(one.source.size for one in schedule.rounds) > MOST_RECORDED or end <= start:
             return
         for links, messages, carried in link_loads(self.cluster, schedule, payload_bytes, chosen):
             shares = carried / (end - start) / self._bandwidth[links]

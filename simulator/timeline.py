@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from simulator.equal_tracks import Row, between_rows
+from simulator.timeline_style import STYLE
 
 if TYPE_CHECKING:
     from simulator.traces import Span, Trace
@@ -31,42 +32,6 @@ _SMALL_LETTER = 6.1  # in a label
 _LONGEST = 40  # letters of the name of a row
 _HOLDERS = ("run", "step")  # are above what they hold
 _LEGENDS = {"compute": "computing", "collective": "communicating", "wait": "waiting"}
-
-# Three colours that differ in lightness too, on a ground of their own: so they hold on any page, and in grey.
-_STYLE = """
-.rd-timeline{font:12px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}
-.rd-timeline .ground{fill:#fff;stroke:#d0d7de}
-.rd-timeline text{fill:#1f2328}
-.rd-timeline .faint,.rd-timeline .tick{fill:#59636e}
-.rd-timeline .tick{font-size:11px}
-.rd-timeline .grid{stroke:#e3e7eb}
-.rd-timeline .lane{fill:#f3f5f7}
-.rd-timeline .compute{fill:#2a5db0}
-.rd-timeline .collective{fill:#e9a23b}
-.rd-timeline .wait{fill:#d3d9e0}
-.rd-timeline .step,.rd-timeline .run{fill:#59636e;fill-opacity:.22}
-.rd-timeline .label{font-size:10.5px;fill:#2b1c00}
-.rd-timeline .label-compute{fill:#fff}
-.rd-timeline .label-run,.rd-timeline .label-step{fill:#1f2328}
-.rd-timeline .label-wait{fill:#3a434e}
-.rd-timeline .arrow{stroke:#1f2328;stroke-opacity:.3}
-@media (prefers-color-scheme:dark){
-.rd-timeline .ground{fill:#0d1117;stroke:#30363d}
-.rd-timeline text{fill:#e6edf3}
-.rd-timeline .faint,.rd-timeline .tick{fill:#9198a1}
-.rd-timeline .grid{stroke:#262c34}
-.rd-timeline .lane{fill:#151b23}
-.rd-timeline .compute{fill:#5a8de0}
-.rd-timeline .collective{fill:#f2b64f}
-.rd-timeline .wait{fill:#3b434e}
-.rd-timeline .step,.rd-timeline .run{fill:#9198a1}
-.rd-timeline .label{fill:#2b1c00}
-.rd-timeline .label-compute{fill:#06101f}
-.rd-timeline .label-run,.rd-timeline .label-step{fill:#e6edf3}
-.rd-timeline .label-wait{fill:#c6ccd4}
-.rd-timeline .arrow{stroke:#e6edf3;stroke-opacity:.4}
-}
-"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +97,7 @@ class _Layout:
         steps = y if any(span.category == "run" for span in trace.spans) else None
         y += 0 if steps is None else _ROW + _GAP
         for row in shown:
-            head = "links" if row.tracks[0] in trace.links else "devices"
+            head = "links" if row.first.startswith("link ") else "devices"
             if head not in heads:
                 heads[head] = y
                 y += _HEAD
@@ -175,7 +140,7 @@ def _drawn(layout: _Layout) -> Iterator[str]:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="rd-timeline" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" aria-label="{about}">'
     )
-    yield f"<style>{_STYLE}</style>"
+    yield f"<style>{STYLE}</style>"
     yield f'<rect class="ground" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="6"/>'
     yield from _legend(layout)
     for y, row in layout.rows:

@@ -81,6 +81,19 @@ def test_equal_devices_and_links_are_one_row_each():
     ]
 
 
+def test_links_have_rows_however_many_messages_there_are():
+    assert 2 * 2048 == len(recorded(lambda: ctx().all_reduce("sum", tf.ones([10])), 2048).trace().links)
+
+
+def test_all_tracks_are_kept_where_that_is_asked_for(tmp_path):
+    recording = recorded(reduce_twice, 16)
+    recording.save(tmp_path / "all.json", fold=False)
+    recording.save(tmp_path / "all.svg", fold=False)
+
+    assert recording.trace().to_json(fold=False) == (tmp_path / "all.json").read_text()
+    assert ">GPU:15<" in (tmp_path / "all.svg").read_text()
+
+
 def test_a_slow_device_has_a_row_of_its_own():
     def step():
         simulator.busy(1e-5 * (1 + (ctx().replica_id_in_sync_group == 5)))
