@@ -3,7 +3,7 @@
 import importlib
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import optree
@@ -159,6 +159,9 @@ class StaticShape(tuple[Any, ...], TensorShape):
 
     def __reduce__(self) -> Any:
         return StaticShape, (tuple(self),)
+
+
+SAME_SIZES: Callable[[Any, Any], bool] = tuple.__eq__  # of two shapes, without asking whether one of them is a list
 
 
 def _joined(first: Any, second: Any) -> Any:

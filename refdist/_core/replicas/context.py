@@ -121,7 +121,7 @@ class ReplicaContext:
         else:
             if not isinstance(value, backend.tensor_type) or backend.device_of(value) != self._device:
                 value = self._combinable(value)  # usually it already is a tensor on the replica's device
-            details = (value.shape, value.dtype) if type(value) is not IndexedSlices else value.likeness
+            details = (tuple(value.shape), value.dtype) if type(value) is not IndexedSlices else value.likeness
         kind = _ALL_REDUCE[op is _SUM] if name is None else f"all_reduce({op.name}, name={name!r})"
         return self.meet(kind, details, _all_reduce, (op, options, value, name))
 
@@ -222,7 +222,7 @@ _ALL_REDUCE = ("all_reduce(MEAN)", "all_reduce(SUM)")
 
 def _likeness(value: Any) -> Any:
     """What the values of all replicas must have in common to be reduced."""
-    return value.likeness if isinstance(value, IndexedSlices) else (value.shape, value.dtype)
+    return value.likeness if isinstance(value, IndexedSlices) else (tuple(value.shape), value.dtype)
 
 
 def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:

@@ -11,6 +11,7 @@ from refdist._core.base.enums import CommunicationImplementation, ReduceOp
 from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.options import NO_HINTS, CommunicationOptions, require_communication
+from refdist._core.base.tensor_shape import SAME_SIZES
 from refdist._core.base.where import entered
 from refdist._core.devices.device import Device, resolve
 from refdist._core.devices.tensor import dtype_name, mean_dtype
@@ -316,7 +317,7 @@ def _require_alike(tensors: Sequence[Any]) -> None:
     if dtype.kind in _NO_NUMBERS:
         require_numbers(dtype)
     for index, tensor in enumerate(tensors):
-        if tensor.shape != shape or (tensor.dtype is not dtype and tensor.dtype != dtype):
+        if not SAME_SIZES(tensor.shape, shape) or (tensor.dtype is not dtype and tensor.dtype != dtype):
             raise ValueError(
                 f"The replicas have different values to reduce: {_outline(tensors[0])} on replica 0, {_outline(tensor)} on "
                 f"replica {index}; expected one shape and dtype. For a last partial batch pass axis=0 to reduce()."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from refdist._core.base.common_values import once
+from refdist._core.base.common_values import CommonValues, once
 from refdist._core.base.enums import ReduceOp, VariableAggregation
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE
@@ -313,7 +313,8 @@ def aggregated(
         require_combinable(variable, verb)
         return IndexedSlices.joined(payloads, len(payloads) if aggregation is VariableAggregation.MEAN else 1)
     # Of thousands of payloads, which hundreds of workers have in common, only one worker goes through the types.
-    kinds = once(payloads, "kinds", lambda: set(map(type, payloads)))
+    common = type(payloads) is CommonValues
+    kinds = once(payloads, "kinds", lambda: set(map(type, payloads))) if common else set(map(type, payloads))
     if any([issubclass(kind, NUMBERS) for kind in kinds]):
         require_meant([Target(variable)], payloads, verb)
         if _same_number(payloads):

@@ -12,10 +12,10 @@ from refdist._core.base.call_sites import call_site, where
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
-from refdist._core.base.jax_facts import is_jax, staging, tracing
+from refdist._core.base.jax_facts import is_jax, loaded, staging, tracing
 from refdist._core.base.operators import add_operators
 from refdist._core.base.pytree_nodes import is_node
-from refdist._core.base.tensor_shape import StaticShape, get_shape
+from refdist._core.base.tensor_shape import SAME_SIZES, StaticShape, get_shape
 from refdist._core.base.where import HERE, where_of
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import dtype_name, numpy_text
@@ -147,7 +147,7 @@ class Variable(Readable, Scatterable, metaclass=_Creation):
         """The current value; a replica gets it on its own device."""
         stored, where = self.stored, HERE.get()
         if where.draft is None:
-            if tracing() and staging():
+            if loaded() is not None and staging():
                 context.require_not_staged(f"The variable {self.name!r}")
             # The value of a parameter server is brought here, because nothing is computed there.
             here = where.device or (host_device(self._backend) if self._device.job == "ps" else None)
@@ -234,7 +234,7 @@ class Variable(Readable, Scatterable, metaclass=_Creation):
 
     def operand(self, verb: str, value: Any) -> Any:
         """Convert what is to be written to a tensor on the variable's device, or say why that is impossible."""
-        if tracing():
+        if loaded() is not None and tracing():
             context.require_no_trace(f"{verb}() of {self.name!r}")
         backend = self.backend
         if isinstance(value, IndexedSlices) or verb.startswith("scatter"):
@@ -251,7 +251,7 @@ class Variable(Readable, Scatterable, metaclass=_Creation):
             tensor = backend.copy(value, self._device) if backend.device_of(value) != self._device else value
         else:
             tensor = new_tensor(backend, value, self._device, self.dtype)
-        if tuple(tensor.shape) != self.shape:
+        if not SAME_SIZES(tensor.shape, self.shape):
             raise ValueError(
                 f"{verb}() of {self.name!r} got a value of shape {tuple(tensor.shape)}; expected {self.shape}, the shape of the "
                 f"variable. Reshape it, or make a variable of that shape."
@@ -286,7 +286,7 @@ class Variable(Readable, Scatterable, metaclass=_Creation):
             for copy, tensor in zip(self.copies, tensors, strict=True):
                 copy.store(tensor)
             return
-        assert all([(tuple(tensor.shape), tensor.dtype) == (self.shape, self.dtype) for tensor in tensors])
+        assert all([SAME_SIZES(one.shape, self.shape) and one.dtype == self.dtype for one in tensors])
         if here.journal is not None:
             here.journal.written(self, verb, None, tensors)
         self.storage.replace_all(tensors)
