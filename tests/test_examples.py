@@ -16,6 +16,7 @@ import pytest
 from flax import nnx
 
 import refdist as tf
+from tests.thorough import THOROUGH
 
 EXAMPLES = pathlib.Path(__file__).parent.parent / "examples"
 BACKENDS = ["simulator", "jax"]
@@ -170,7 +171,7 @@ def test_workers_that_one_process_plays_print_what_one_worker_prints(printed_alo
     assert [line for line in printed_alone for _ in range(2)] == capsys.readouterr().out.splitlines()
 
 
-@pytest.mark.parametrize(("workers", "devices"), [(2, 2), (4, 1)])
+@pytest.mark.parametrize(("workers", "devices"), [(2, 2), (4, 1)] if THOROUGH else [(2, 2)])
 def test_workers_in_processes_print_what_one_worker_prints(printed_alone, workers, devices):
     options = ["--workers", str(workers), "--devices-per-worker", str(devices), "--timeout", "120"]
     command = [sys.executable, "-m", "refdist.launch", *options, str(EXAMPLES / "many_workers.py")]

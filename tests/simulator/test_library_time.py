@@ -105,3 +105,24 @@ def test_a_library_without_a_cluster_is_refused():
         tf.use("simulator", cluster=presets.dgx_h100(), library=libraries.nccl(), algorithm="halving_doubling")
     with pytest.raises(ValueError, match="gpus_per_process is 0"):
         libraries.Launch(0)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_packs_are_exchanged_together(staged):
+    tf.use("simulator", cluster=presets.dgx_h100(), library=libraries.nccl())
+    strategy = tf.distribute.MirroredStrategy()
+
+    def seconds(bytes_per_pack):
+        options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=bytes_per_pack)
+
+        def run():
+            strategy.run(lambda: replica().all_reduce("SUM", [tf.ones([65536])] * 16, options=options))
+
+        (tf.function(run) if staged else run)()
+        return sim.steps()[-1].collective_seconds
+
+    def of(size):
+        return predict_all_reduce(presets.dgx_h100(), size, library=libraries.nccl()).seconds
+
+    assert 16 * of(2**18) == pytest.approx(seconds(0))
+    assert 4 * of(2**20) == pytest.approx(seconds(2**20))

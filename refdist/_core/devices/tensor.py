@@ -10,7 +10,7 @@ from refdist._core.base.tensor_shape import StaticShape, get_shape, set_shape
 from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
 
-_SHAPE = np.ndarray.shape.__get__
+_SHAPE, _RESHAPE = np.ndarray.shape.__get__, np.ndarray.shape.__set__  # numpy itself sets the shapes of its copies
 
 
 class Tensor(np.ndarray):
@@ -53,7 +53,7 @@ class Tensor(np.ndarray):
         """Copy the value to an ordinary numpy array, or to a numpy scalar."""
         return np.array(self, copy=True)[()] if self.ndim == 0 else np.array(self, copy=True)
 
-    shape: Any = property(lambda self: StaticShape(_SHAPE(self)))  # pyright: ignore[reportIncompatibleMethodOverride]
+    shape: Any = property(lambda self: StaticShape(_SHAPE(self)), _RESHAPE)  # pyright: ignore[reportIncompatibleMethodOverride]
     get_shape, set_shape = get_shape, set_shape
 
     def __getitem__(self, key: Any) -> Any:

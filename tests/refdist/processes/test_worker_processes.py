@@ -10,6 +10,7 @@ from refdist._core.processes.launcher import run
 from tests.children import ROOT
 from tests.refdist.processes.launches import Launched
 from tests.refdist.processes.workout import workout
+from tests.thorough import examples
 
 REPORT = """
 import json
@@ -45,7 +46,7 @@ def numbers(report):
     return [number for part in report for number in numbers(part)] if isinstance(report, list) else [report]
 
 
-@pytest.mark.parametrize(("workers", "devices"), [(2, 1), (2, 2)])
+@pytest.mark.parametrize(("workers", "devices"), [(2, 2), (2, 1)][: examples(1, 2)])
 def test_workers_in_processes_see_what_workers_see_that_one_process_plays(tmp_path, monkeypatch, workers, devices):
     done = launched(tmp_path, REPORT, workers, devices)
 

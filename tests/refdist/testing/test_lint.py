@@ -11,10 +11,11 @@ from hypothesis import strategies as generators
 import refdist as tf
 from refdist._core.backends import choosing
 from tests.refdist.testing.linted_programs import linted
-from tests.test_programs import ANSWERS, WITH_WORKERS, changed
+from tests.test_programs import ANSWERS, LINTED, changed
+from tests.thorough import examples
 
 
-@pytest.mark.parametrize("name", [name for name in ANSWERS if name not in WITH_WORKERS])
+@pytest.mark.parametrize("name", LINTED)
 def test_nothing_is_found_in_the_programs_of_tensorflow_nor_changed(name, tmp_path, monkeypatch):
     monkeypatch.setenv("REFDIST_BACKEND", "simulator")
     monkeypatch.setattr(choosing, "_used", False)
@@ -89,7 +90,7 @@ FUNCTIONS = generators.sampled_from([tf.square, tf.tanh, tf.nn.relu, tf.nn.softm
     clipped=generators.booleans(),
     mistake=generators.sampled_from([None, *MISTAKES]),
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(10, 25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_planted_mistake_is_found_at_its_line_and_nothing_else(
     strategy, function, reduction, penalty, clipped, mistake
 ):

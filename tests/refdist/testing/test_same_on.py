@@ -9,6 +9,7 @@ from hypothesis import strategies as generators
 
 import refdist as tf
 from refdist.testing import ReplicasDiffer, assert_same_on
+from tests.thorough import examples
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Replica.*got no rows:RuntimeWarning"
@@ -212,7 +213,7 @@ def test_any_backend_will_do(backend):
     assert_same_on(total, backend=backend)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(6, 15), deadline=None)
 @given(
     rows=generators.integers(4, 11),
     width=generators.integers(1, 3),
