@@ -230,7 +230,7 @@ DOCUMENTED = {
         Profile Trace start stop
     """,
     "ragged": """
-        constant map_flat_values
+        boolean_mask constant map_flat_values range row_splits_to_segment_ids segment_ids_to_row_splits stack
     """,
     "random": """
         Algorithm Generator categorical create_rng_state experimental fold_in gamma get_global_generator normal
