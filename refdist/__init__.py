@@ -190,6 +190,8 @@ _LATE = {
         constant_initializer ones_initializer random_normal_initializer random_uniform_initializer zeros_initializer
     """,
     "refdist._core.ops.python_functions": "numpy_function py_function",
+    "refdist._core.input.ragged_rows": "RaggedTensorSpec",
+    "refdist._core.input.sparse_rows": "SparseTensorSpec",
     "refdist._core.ops.ragged_tensor": """
         RaggedTensor
     """,

@@ -18,7 +18,8 @@ from refdist._core.ops.missing_names import REMEDIES
 # All of these are names of TensorFlow 2.21, or of the pages.
 DOCUMENTED = {
     "": """
-        Assert DType GradientTape Graph IndexedSlices Module RaggedTensor SparseTensor Tensor TensorArray
+        Assert DType GradientTape Graph IndexedSlices Module RaggedTensor RaggedTensorSpec SparseTensor
+        SparseTensorSpec Tensor TensorArray
         TensorShape TensorSpec UnconnectedGradients Variable VariableAggregation VariableSynchronization abs acos
         acosh add add_n argmax argmin argsort as_dtype as_string asin asinh assert_equal assert_greater assert_less
         assert_rank atan atan2 atanh autograph bfloat16 bitwise bool boolean_mask broadcast_to case cast
@@ -111,7 +112,8 @@ DOCUMENTED = {
         AUTOTUNE AutoShardPolicy AutotuneOptions Counter CsvDataset DistributeOptions
         INFINITE_CARDINALITY OptimizationOptions Optional SHARD_HINT TFRecordWriter ThreadingOptions
         UNKNOWN_CARDINALITY assert_cardinality bucket_by_sequence_length cardinality
-        choose_from_datasets copy_to_device enumerate_dataset from_list get_next_as_optional
+        choose_from_datasets copy_to_device dense_to_ragged_batch dense_to_sparse_batch
+        enumerate_dataset from_list get_next_as_optional
         get_single_element group_by_window ignore_errors load make_csv_dataset map_and_batch
         parallel_interleave prefetch_to_device sample_from_datasets save scan shuffle_and_repeat
         take_while unbatch unique
@@ -228,7 +230,7 @@ DOCUMENTED = {
         Profile Trace start stop
     """,
     "ragged": """
-        constant map_flat_values
+        boolean_mask constant map_flat_values range row_splits_to_segment_ids segment_ids_to_row_splits stack
     """,
     "random": """
         Algorithm Generator categorical create_rng_state experimental fold_in gamma get_global_generator normal

@@ -4,6 +4,7 @@ import importlib
 from typing import Any
 
 from refdist._core.base import jax_facts
+from refdist._core.input import element_parts
 from refdist._core.ops.missing_names import lacking
 from refdist._core.replicas import context
 from refdist._core.saving import module
@@ -15,6 +16,7 @@ def install() -> None:
     """Tell each room what it has to know."""
     context.install_default(default_strategy)
     jax_facts.install(_jax_traces)
+    element_parts.install(_tensors_of_parts)
     module.install_keras(_keras_objects)
     tapes.install(_Recorder())
 
@@ -24,6 +26,11 @@ def _jax_traces() -> Any:
         "refdist._core.compilers.array_methods"
     ).install()  # for the arrays that users make with JAX
     return importlib.import_module("refdist._core.compilers.jax_traces")
+
+
+def _tensors_of_parts(name: str) -> Any:
+    module = {"RaggedTensor": "ragged_tensor", "SparseTensor": "sparse_tensor"}[name]
+    return getattr(importlib.import_module(f"refdist._core.ops.{module}"), name)
 
 
 class _Recorder:

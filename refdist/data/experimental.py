@@ -16,7 +16,7 @@ _LATE = {
     "refdist._core.input.optional": "Optional get_next_as_optional",
     "refdist._core.input.experimental_transforms": """
         Counter assert_cardinality bucket_by_sequence_length cardinality choose_from_datasets
-        copy_to_device enumerate_dataset from_list get_single_element group_by_window
+        copy_to_device dense_to_ragged_batch dense_to_sparse_batch enumerate_dataset from_list get_single_element group_by_window
         ignore_errors load map_and_batch parallel_interleave prefetch_to_device sample_from_datasets
         save scan shuffle_and_repeat take_while unbatch unique
     """,

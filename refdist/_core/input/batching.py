@@ -12,6 +12,7 @@ from refdist._core.input import rows as order
 from refdist._core.input.sources import read_only
 from refdist._core.input.stage import UNKNOWN_CARDINALITY, Iteration, Skip, Stage, row_of
 from refdist._core.replicas.specs import TensorSpec, batched, require_tensor, unbatched
+from refdist._core.replicas.values import of_parts
 
 
 class Batch(Stage):
@@ -23,7 +24,7 @@ class Batch(Stage):
         super().__init__(stage)
         self.size, self.drop_remainder, self._padding = size, drop_remainder, padding
         if padding is not None:
-            self.name = "PaddedBatchDataset"
+            self.name = padding.name
 
     def spec(self) -> Any:
         inner = self.inputs[0].spec()
@@ -62,18 +63,20 @@ class Batch(Stage):
 class Padding:
     """How elements of different sizes are padded to one size."""
 
+    name = "PaddedBatchDataset"
+
     def __init__(self, shapes: Any, values: Any) -> None:
         self._shapes, self._values = shapes, values
 
     def spec(self, inner: Any) -> Any:
         """The spec of an element after padding."""
-        shapes, _ = self._parts(inner)
+        shapes, _ = self._parts(nest.map_structure(_single, inner))
         leaves = [TensorSpec(shape, leaf.dtype) for leaf, shape in zip(nest.flatten(inner), shapes, strict=True)]
         return nest.pack_sequence_as(inner, leaves)
 
     def stacked(self, group: Sequence[Any]) -> Any:
         """Combine a group of elements into one batch."""
-        inner = nest.map_structure(lambda leaf: TensorSpec((None,) * np.ndim(leaf), leaf.dtype), group[0])
+        inner = nest.map_structure(lambda leaf: TensorSpec((None,) * np.ndim(_single(leaf)), leaf.dtype), group[0])
         pairs = iter(zip(*self._parts(inner), strict=True))
         return nest.transpose(list(group), lambda leaves: _padded(leaves, *next(pairs)), _differ)
 
@@ -85,6 +88,16 @@ class Padding:
         if self._shapes is not None:
             shapes = _fitted(inner, self._shapes, "padded_shapes", _shape)
         return shapes, _fitted(inner, values, "padding_values", _fill)
+
+
+def _single(leaf: Any) -> Any:
+    """Return the leaf of an element, or of its spec, or raise if it is a ragged or a sparse one."""
+    if of_parts(leaf):
+        raise TypeError(
+            f"padded_batch() got elements {getattr(leaf, 'type_spec', leaf)}; expected tensors. Use batch() and to_tensor(), or "
+            f"make tensors of them first: map(lambda row: row) of ragged rows, map(tf.sparse.to_dense) of sparse ones."
+        )
+    return leaf
 
 
 def _fitted(inner: Any, given: Any, name: str, of_leaf: Callable[[TensorSpec, Any], Any]) -> list[Any]:
@@ -151,10 +164,13 @@ def stacked(group: Sequence[Any]) -> Any:
     """Combine a group of elements of one shape into one batch."""
 
     def one(leaves: list[Any]) -> Any:
+        if of_parts(leaves[0]):
+            return leaves[0].stacked(leaves)
         shapes = {np.shape(leaf) for leaf in leaves}
         if len(shapes) > 1:
             raise ValueError(
-                f"batch() got elements of shapes {', '.join(map(str, sorted(shapes)))}; expected one shape. Use padded_batch()."
+                f"batch() got elements of shapes {', '.join(map(str, sorted(shapes)))}; expected one shape. Use padded_batch() or "
+                f"ragged_batch()."
             )
         _one_dtype("batch", leaves)
         return read_only(np.stack(leaves))
@@ -213,6 +229,10 @@ def _length(method: str, batch: Any) -> int:
     return len(leaves[0])
 
 
+def _joined(first: Any, second: Any) -> Any:
+    return first.joined([first, second]) if of_parts(first) else np.concatenate([first, second])
+
+
 class Rebatch(Stage):
     """Joins batches, and cuts them into batches of another size."""
 
@@ -232,7 +252,7 @@ class Rebatch(Stage):
         rest: Any = None
         for batch in self.inputs[0].elements(iteration):
             _length("rebatch", batch)
-            rest = batch if rest is None else nest.map_structure(lambda a, b: np.concatenate([a, b]), rest, batch)
+            rest = batch if rest is None else nest.map_structure(_joined, rest, batch)
             while len(nest.flatten(rest)[0]) >= self.size:
                 yield nest.map_structure(lambda leaf: read_only(leaf[: self.size]), rest)
                 rest = nest.map_structure(lambda leaf: leaf[self.size :], rest)

@@ -19,6 +19,7 @@ from refdist._core.input.rarer_methods import RarerMethods
 from refdist._core.input.stage import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Skip, Stage
 from refdist._core.replicas import context
 from refdist._core.replicas.specs import TensorSpec, require_tensor, shapes_text, types_text
+from refdist._core.replicas.values import of_parts
 from refdist._core.seam.draft import leave_draft_for_data
 
 AUTOTUNE = -1
@@ -321,6 +322,8 @@ def to_tensor(array: Any) -> Any:
     """Put an element's array on the current device, as a tensor; strings stay on the host."""
     if isinstance(array, Dataset):
         return array
+    if of_parts(array):
+        return array.tensor(to_tensor)
     value = np.asarray(array)
     if value.dtype.kind == "O":
         return make(value, "CPU:0")
@@ -328,7 +331,7 @@ def to_tensor(array: Any) -> Any:
 
 
 def _scalar(array: Any) -> Any:
-    value = np.asarray(require_tensor(array))
+    value = array.numpy() if of_parts(array) else np.asarray(require_tensor(array))
     return value[()] if value.ndim == 0 else value
 
 

@@ -20,6 +20,8 @@ def _of_method(method: str) -> Callable[..., Transformation]:
 
 
 bucket_by_sequence_length = _of_method("bucket_by_sequence_length")
+dense_to_ragged_batch = _of_method("ragged_batch")
+dense_to_sparse_batch = _of_method("sparse_batch")
 enumerate_dataset = _of_method("enumerate")
 group_by_window = _of_method("group_by_window")
 ignore_errors = _of_method("ignore_errors")

@@ -19,7 +19,8 @@ from refdist._core.devices.tensor import Tensor, make
 from refdist._core.input.sources import element_of
 from refdist._core.input.stage import UNKNOWN_CARDINALITY, Iteration, Stage
 from refdist._core.input.windows import InMemoryElements
-from refdist._core.replicas.specs import DatasetSpec, TensorSpec, common, is_dataset, spec_of
+from refdist._core.replicas.specs import DatasetSpec, common, is_dataset, spec_of
+from refdist._core.replicas.values import of_parts
 
 _HOST = Device("CPU:0")
 _END: Any = object()
@@ -42,9 +43,15 @@ def call_on_element(
 
 def call(function: Callable[..., Any], element: Any, turn: int = 0) -> Any:
     """Call a user's function with an element as read-only tensors; a tuple becomes several arguments."""
-    shown = nest.map_structure(lambda leaf: leaf if is_dataset(leaf) else make(np.asarray(leaf), _HOST), element)
+    shown = nest.map_structure(_shown, element)
     with entered(drawing=ElementDraws(turn)):
         return function(*shown) if isinstance(shown, tuple) and not hasattr(shown, "_fields") else function(shown)
+
+
+def _shown(leaf: Any) -> Any:
+    if is_dataset(leaf):
+        return leaf
+    return leaf.tensor(_shown) if of_parts(leaf) else make(np.asarray(leaf), _HOST)
 
 
 def to_arrays(result: Any) -> Any:
@@ -224,7 +231,7 @@ class FlatMap(Interleave):
 
 
 def _has_strings(spec: Any) -> bool:
-    return any(isinstance(leaf, TensorSpec) and leaf.dtype == object for leaf in nest.flatten(spec))
+    return any(not isinstance(leaf, DatasetSpec) and leaf.dtype == object for leaf in nest.flatten(spec))
 
 
 def _samples(stage: Stage) -> list[Any]:
@@ -247,25 +254,31 @@ def zeros_of(spec: Any) -> Any:
     return nest.map_structure(_zero, spec)
 
 
-def _zero(leaf: TensorSpec | DatasetSpec) -> Any:
+def _zero(leaf: Any) -> Any:
     if isinstance(leaf, DatasetSpec):
         return leaf.of(InMemoryElements([zeros_of(leaf.element_spec)], lambda: leaf.element_spec))
+    if of_parts(leaf):
+        return leaf.example(1, _zero_value(leaf))
     shape = tuple(1 if size is None else size for size in leaf.sizes)
     return np.full(shape, _zero_value(leaf), leaf.dtype)
 
 
-def _ones(leaf: TensorSpec | DatasetSpec) -> Any:
+def _ones(leaf: Any) -> Any:
     zero = _zero(leaf)
-    return zero if isinstance(leaf, DatasetSpec) or leaf.dtype == object else np.ones_like(zero)
+    if isinstance(leaf, DatasetSpec) or leaf.dtype == object:
+        return zero
+    return zero.mapped(np.ones_like) if of_parts(leaf) else np.ones_like(zero)
 
 
-def _larger(leaf: TensorSpec | DatasetSpec, array: Any) -> Any:
+def _larger(leaf: Any, array: Any) -> Any:
     if isinstance(leaf, DatasetSpec):
         return array
+    if of_parts(leaf):
+        return leaf.example(2, _zero_value(leaf))
     sizes = zip(leaf.sizes, np.shape(array), strict=True)
     shape = tuple(size + 1 if known is None else size for known, size in sizes)
     return np.resize(array, shape) if np.size(array) else np.full(shape, _zero_value(leaf), leaf.dtype)
 
 
-def _zero_value(leaf: TensorSpec) -> Any:
+def _zero_value(leaf: Any) -> Any:
     return b"" if leaf.dtype == object else 0

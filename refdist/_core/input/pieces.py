@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base import nest
-from refdist._core.replicas.specs import TensorSpec, require_tensor
-from refdist._core.replicas.values import PerReplica
+from refdist._core.input.element_parts import Parts
+from refdist._core.replicas.specs import require_tensor
+from refdist._core.replicas.values import PerReplica, of_parts
 
 
 def rows_of(element: Any) -> int:
@@ -39,6 +40,9 @@ def empty_like(leaf: Any) -> Any:
     """The same without examples."""
     if isinstance(leaf, PerReplica):
         return PerReplica([empty_like(part) for part in leaf.values])
+    if of_parts(leaf):
+        nothing = leaf.host_parts()[:0]
+        return nothing if isinstance(leaf, Parts) else nothing.tensor(lambda array: array)
     if np.ndim(leaf) == 0:
         raise ValueError(
             "The dataset ended in the middle of a step, and its elements have no batch dimension that could be empty for the "
@@ -47,9 +51,9 @@ def empty_like(leaf: Any) -> Any:
     return leaf[:0]
 
 
-def zeros_of(leaf: TensorSpec) -> Any:
+def zeros_of(leaf: Any) -> Any:
     """A tensor that fits a spec; sizes that are open are 0."""
-    return np.zeros([size or 0 for size in leaf.sizes], leaf.dtype)
+    return leaf.example(0) if of_parts(leaf) else np.zeros([size or 0 for size in leaf.sizes], leaf.dtype)
 
 
 def require_batch(rank: int) -> None:

@@ -13,7 +13,7 @@ from refdist._core.base import nest
 from refdist._core.base.callables import require_callable
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.errors import InvalidArgumentError, NotFoundError
-from refdist._core.input import selections
+from refdist._core.input import batching, part_batches, selections
 from refdist._core.input.capture import captured
 from refdist._core.input.stage import Iteration, Stage
 
@@ -181,6 +181,17 @@ class RarerMethods:
             selections.GroupByWindow(self.stage, self.of, key_of, batched, lambda key: bucket_batch_sizes[int(key)])
         )
 
+    def ragged_batch(
+        self, batch_size: int, drop_remainder: bool = False, row_splits_dtype: Any = np.int64, name: Any = None
+    ) -> Any:
+        """Combine elements of different sizes into ragged tensors."""
+        rows = part_batches.AsRows(self.stage, numpy_dtype(row_splits_dtype))
+        return self.of(rows).batch(batch_size, drop_remainder)
+
+    def sparse_batch(self, batch_size: int, row_shape: Any, name: Any = None) -> Any:
+        """Combine elements of different sizes into sparse tensors, the rows of which have one shape."""
+        return self.of(batching.Batch(self.stage, int(batch_size), False, part_batches.IntoSparse(row_shape)))
+
     def get_single_element(self, name: Any = None) -> Any:
         """The only element."""
         found = list(itertools.islice(self, 2))
@@ -202,10 +213,8 @@ def element_files() -> Any:
 
 _LACKING = {
     "fingerprint": "a hash of what the dataset is made of",
-    "ragged_batch": "padded_batch(), and masks",
     "rejection_resample": "sample_from_datasets(), with a filter() for each class",
     "snapshot": "cache(), or tf.io.TFRecordWriter",
-    "sparse_batch": "padded_batch(), and masks",
 }
 
 

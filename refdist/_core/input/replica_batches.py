@@ -24,8 +24,8 @@ from refdist._core.input.sample_ledger import Feed, Record
 from refdist._core.input.sharding import autosharded, cut_batch, global_batch_size
 from refdist._core.input.stage import Iteration, Stage
 from refdist._core.input.transforms import CutEqually, DividedBatches
-from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec, batched, require_tensor, unbatched
-from refdist._core.replicas.values import PerReplica
+from refdist._core.replicas.specs import PerReplicaSpec, batched, require_tensor, unbatched
+from refdist._core.replicas.values import PerReplica, of_parts
 from refdist._core.seam.backend import host_device
 from refdist._core.seam.peers import mark_uneven
 
@@ -237,9 +237,7 @@ class PerReplicaBatches(StepSource):
     def element_spec(self) -> Any:
         spec = self.stage.spec()
         if len(self._placer.plan.devices) > 1:
-            spec = nest.map_structure(
-                lambda leaf: TensorSpec((None, *leaf.shape[1:]) if leaf.shape else (), leaf.dtype), spec
-            )
+            spec = nest.map_structure(lambda leaf: batched(unbatched(leaf), None) if leaf.shape else leaf, spec)
         return self._placer.spec(spec)
 
     def stages(self) -> list[str]:
@@ -339,5 +337,7 @@ def _identity(dataset_fn: Callable[..., Any]) -> Any:
 
 
 def _tensor(put: Callable[[Any, Device], Any], leaf: Any, device: Device) -> Any:
+    if of_parts(leaf):
+        return leaf.tensor(lambda part: _tensor(put, part, device))
     array = leaf if type(leaf) is np.ndarray else np.asarray(require_tensor(leaf))
     return make(array, device) if array.dtype.kind == "O" else put(array, device)

@@ -12,6 +12,7 @@ from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.input.rows import Block, Rows
 from refdist._core.input.stage import DELIVERING, UNKNOWN_CARDINALITY, Iteration, Stage
 from refdist._core.replicas.specs import TensorSpec, common, is_dataset, spec_of, unbatched
+from refdist._core.replicas.values import of_parts
 
 _END: Any = object()
 
@@ -30,7 +31,7 @@ def arrays_of(value: Any) -> Any:
     if isinstance(value, tuple):
         parts = [arrays_of(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return read_only_copy(value)
+    return value.host_parts() if of_parts(value) else read_only_copy(value)
 
 
 class TensorSlices(Stage):
@@ -87,12 +88,16 @@ class Tensors(Stage):
     def rows(self, iteration: Iteration) -> Rows:
         def take(block: Block) -> Any:
             count = len(block)
-            return nest.map_structure(lambda array: np.broadcast_to(array, (count, *array.shape)), self._element)
+            return nest.map_structure(lambda array: _repeated(array, count), self._element)
 
         return Rows(take, lambda: iter([range(1)]))
 
     def cardinality(self) -> int:
         return 1
+
+
+def _repeated(array: Any, count: int) -> Any:
+    return array.stacked([array] * count) if of_parts(array) else np.broadcast_to(array, (count, *array.shape))
 
 
 class Range(Stage):
@@ -242,6 +247,8 @@ def element_of(value: Any) -> Any:
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if is_dataset(value):
         return value
+    if of_parts(value):
+        return value.host_parts()
     array = value if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU" else to_array(value)
     # A buffer that is reused for the next element must not change this one.
     return read_only(array.copy()) if array.flags.writeable else array
@@ -264,9 +271,10 @@ def slice_of(block: Block) -> Any:
     return slice(block.start, block.stop, block.step) if isinstance(block, range) else block
 
 
-def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the same array, made read-only."""
-    array.setflags(write=False)
+def read_only(array: Any) -> Any:
+    """Return the same array, made read-only; parts of ragged and sparse tensors are never written."""
+    if not of_parts(array):
+        array.setflags(write=False)
     return array
 
 

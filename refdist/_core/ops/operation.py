@@ -10,10 +10,12 @@ import numpy as np
 
 from refdist._core.base.jax_facts import is_concrete
 from refdist._core.base.where import HERE
+from refdist._core.replicas.values import of_parts
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
+_RAGGED, _RAGGED_OPERATIONS = "refdist._core.ops.ragged_tensor", "refdist._core.ops.ragged_operations"
 _PLAIN = (int, float, complex, str, bytes, type(None), np.generic, np.ndarray, np.dtype, type)
 
 
@@ -28,6 +30,8 @@ def operation(function: Callable[Arguments, Result]) -> Callable[Arguments, Resu
     def operate(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         if "keras" in sys.modules and _has_keras_tensors((*args, *kwargs.values())):
             return _part_of_a_model(function, args, kwargs)
+        if _RAGGED in sys.modules and _has_parts((*args, *kwargs.values())):
+            return importlib.import_module(_RAGGED_OPERATIONS).carried_out(function, args, kwargs)
         draft = HERE.get().draft
         if draft is None or not _known_integers(_leaves(args, kwargs)):
             return function(*args, **kwargs)
@@ -35,6 +39,10 @@ def operation(function: Callable[Arguments, Result]) -> Callable[Arguments, Resu
             return function(*args, **kwargs)
 
     return operate
+
+
+def _has_parts(values: Iterable[Any]) -> bool:
+    return any(any(map(of_parts, value)) if isinstance(value, (list, tuple)) else of_parts(value) for value in values)
 
 
 def _has_keras_tensors(values: Iterable[Any]) -> bool:

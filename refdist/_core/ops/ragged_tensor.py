@@ -1,5 +1,6 @@
 """`tf.RaggedTensor`: rows of different lengths, kept as all their elements and the places where rows begin."""
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -8,6 +9,9 @@ import numpy as np
 from refdist._core.base.errors import InvalidArgumentError, UnimplementedError
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.tensor_shape import TensorShape
+from refdist._core.input.ragged_rows import RaggedRows, RaggedTensorSpec
+from refdist._core.ops.shape_functions import gather
+from refdist._core.ops.sparse_tensor import SparseTensor
 from refdist._core.ops.tensor_functions import concat, constant, convert_to_tensor, fresh
 
 
@@ -77,6 +81,20 @@ class RaggedTensor:
         mask = np.arange(given.shape[1]) < np.asarray(kept, np.int64)[:, None]
         return cls.from_row_lengths(given[mask], np.asarray(kept, np.int64))
 
+    @classmethod
+    def from_sparse(cls, st_input: SparseTensor, name: Any = None, row_splits_dtype: Any = np.int64) -> "RaggedTensor":
+        """Make rows of a sparse matrix, the values of which stand at the beginnings of its rows."""
+        rows = np.asarray(st_input.indices)[:, 0]
+        made = cls.from_row_lengths(
+            st_input.values, np.bincount(rows, minlength=st_input.shape[0]).astype(row_splits_dtype)
+        )
+        if made._places().tolist() != np.asarray(st_input.indices).tolist():
+            raise InvalidArgumentError(
+                f"from_sparse() got values at {np.asarray(st_input.indices).tolist()}; expected rows without gaps, in order. Use "
+                f"tf.sparse.reorder(), or RaggedTensor.from_tensor() of tf.sparse.to_dense()."
+            )
+        return made
+
     @property
     def values(self) -> Any:
         """The rows, one after the other."""
@@ -108,8 +126,16 @@ class RaggedTensor:
         return self._values.dtype
 
     def row_lengths(self, axis: int = 1, name: Any = None) -> Any:
-        """How long each row is."""
-        return fresh(np.diff(self._splits))
+        """How long each row is; of a dimension further inside, as a ragged tensor."""
+        return fresh(np.diff(self._splits)) if axis == 1 else self.with_values(self._values.row_lengths(axis - 1))
+
+    def nested_row_lengths(self, name: Any = None) -> tuple[Any, ...]:
+        """How long rows are, of each dimension that has such, the outermost first."""
+        return tuple(fresh(np.diff(splits)) for splits in self._nested_splits())
+
+    def row_limits(self, name: Any = None) -> Any:
+        """Where each row ends."""
+        return fresh(self._splits[1:])
 
     def row_starts(self, name: Any = None) -> Any:
         """Where each row begins."""
@@ -146,19 +172,67 @@ class RaggedTensor:
             places[row, within] = start + offsets[within]
         return concat([inner, filler], 0)[places]
 
+    def to_sparse(self, name: Any = None) -> SparseTensor:
+        """Make a sparse tensor, in which rows begin at 0."""
+        if len(self.flat_values.shape) > 1:
+            raise UnimplementedError(
+                f"to_sparse() got a RaggedTensor of shape {self.shape}; expected rows of numbers. Use tf.sparse.from_dense() of "
+                f"to_tensor()."
+            )
+        return SparseTensor(self._places(), self.flat_values, np.asarray(self.bounding_shape()))
+
+    def _places(self) -> np.ndarray[Any, Any]:
+        """The index of each element, in all dimensions."""
+        columns = [np.arange(len(self))]
+        for splits in self._nested_splits():
+            lengths = np.diff(splits)
+            within = np.arange(splits[-1]) - np.repeat(splits[:-1], lengths)
+            columns = [*(np.repeat(column, lengths) for column in columns), within]
+        return np.stack(columns, axis=1)
+
+    def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
+        """Put the rows of some dimensions, from one to another, one after the other."""
+        rank = len(self.shape)
+        outer, inner = outer_axis % rank, inner_axis % rank
+        if not outer < inner <= self.ragged_rank:
+            raise UnimplementedError(
+                f"merge_dims() got the dimensions {outer_axis} to {inner_axis} of a RaggedTensor with {self.ragged_rank} of rows; "
+                f"expected two or more of these. Use tf.reshape() of its flat_values."
+            )
+        if outer > 1:
+            return self.with_values(self._values.merge_dims(outer - 1, inner - 1))
+        made: Any = self
+        for _ in range(inner - 1):  # take out the second dimension of rows
+            made = RaggedTensor(made.values.values, np.asarray(made.values.row_splits)[np.asarray(made.row_splits)])
+        return made.values if outer == 0 else made
+
     def to_list(self) -> list[Any]:
         """The rows as lists of Python."""
         return [row.to_list() if isinstance(row, RaggedTensor) else np.asarray(row).tolist() for row in self]
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The rows as an array of arrays, or one array if all have one length."""
-        rows = [np.asarray(row.numpy() if isinstance(row, RaggedTensor) else row) for row in self]
-        if len({row.shape for row in rows}) == 1 and rows[0].dtype != object:
-            return np.stack(rows)
-        found = np.empty(len(rows), object)
-        for place, row in enumerate(rows):
-            found[place] = row
-        return found
+        return self.host_parts().numpy()
+
+    def host_parts(self) -> RaggedRows:
+        """The elements and the row splits in numpy, as pipelines have them."""
+        return RaggedRows(np.asarray(self.flat_values), self._nested_splits(), self._splits.dtype)
+
+    @property
+    def type_spec(self) -> RaggedTensorSpec:
+        """The shape, the dtype, and how many dimensions have rows of different lengths."""
+        return RaggedTensorSpec(self.shape, self.dtype, self.ragged_rank, self._splits.dtype)
+
+    _type_spec = type_spec  # what programs reach for in TensorFlow
+
+    @property
+    def nested_row_splits(self) -> tuple[Any, ...]:
+        """Where rows begin, of each dimension that has such, the outermost first."""
+        return tuple(map(fresh, self._nested_splits()))
+
+    def _nested_splits(self) -> list[np.ndarray[Any, Any]]:
+        inner = self._values
+        return [self._splits, *(inner._nested_splits() if isinstance(inner, RaggedTensor) else ())]
 
     def with_values(self, new_values: Any) -> "RaggedTensor":
         """Rows of the same lengths, of other values."""
@@ -270,28 +344,45 @@ def _refused() -> Any:
     )
 
 
-def _element_wise(name: str) -> Any:
+def element_wise(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Apply a function of each element to ragged tensors of one form, and to what fits beside their rows."""
+    first = next(one for one in (*args, *kwargs.values()) if isinstance(one, RaggedTensor))
+    own = [value if isinstance(value, RaggedTensor) else _beside(first, value) for value in args]
+    return map_flat_values(function, *own, **kwargs)
+
+
+def _beside(rows: RaggedTensor, value: Any) -> Any:
+    """A number for all elements, or a tensor of one number for each row, as one for each element."""
+    sizes = tuple(getattr(value, "shape", np.shape(value) if isinstance(value, (list, tuple)) else ()))
+    if len(sizes) < len(rows.flat_values.shape):
+        return value
+    if sizes == (len(rows), 1) and rows.ragged_rank == 1:
+        return gather(convert_to_tensor(value)[:, 0], rows.value_rowids())
+    raise InvalidArgumentError(
+        f"A RaggedTensor of shape {rows.shape} got a tensor of shape {sizes} beside it; expected a number, or a tensor of shape "
+        f"{(len(rows), 1)}. Use to_tensor(), or a RaggedTensor with rows of the same lengths."
+    )
+
+
+def _operator(name: str) -> Any:
+    function = getattr(operator, name)
+
     def operate(self: RaggedTensor, *others: Any) -> Any:
-        return map_flat_values(lambda first, *rest: getattr(first, name)(*rest), self, *others)
+        if name in ("eq", "ne") and not hasattr(others[0], "dtype") and not isinstance(others[0], (int, float, str)):
+            return NotImplemented  # nothing else is comparable
+        return element_wise(function, self, *others)
 
     return operate
 
 
-for _name in (
-    "add",
-    "radd",
-    "sub",
-    "rsub",
-    "mul",
-    "rmul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "neg",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-):
-    setattr(RaggedTensor, f"__{_name}__", _element_wise(f"__{_name}__"))
+def _reflected(name: str) -> Any:
+    function = getattr(operator, name)
+    return lambda self, other: element_wise(lambda own, beside: function(beside, own), self, other)
+
+
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor")
+for _name in (*_BINARY, "neg", "abs", "invert", "lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(RaggedTensor, f"__{_name.strip('_')}__", _operator(_name))
+for _name in _BINARY:
+    setattr(RaggedTensor, f"__r{_name.strip('_')}__", _reflected(_name))
+RaggedTensor.__hash__ = object.__hash__  # an object of its own, as a tensor is

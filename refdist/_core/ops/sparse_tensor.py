@@ -7,6 +7,8 @@ import numpy as np
 from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.tensor_shape import TensorShape
+from refdist._core.input.sparse_rows import SparseRows, SparseTensorSpec
+from refdist._core.ops.byte_strings import byte_string, string_tensor
 from refdist._core.ops.computed_with_jax import kernel
 from refdist._core.ops.index_functions import gather_nd, unsorted_segment_sum
 from refdist._core.ops.shape_functions import gather
@@ -47,6 +49,17 @@ class SparseTensor:
         """The sizes of the whole tensor, as a tensor."""
         return fresh(np.array(self._sizes, np.int64))
 
+    def host_parts(self) -> SparseRows:
+        """The indices and the elements in numpy, as pipelines have them."""
+        return SparseRows(np.asarray(self._indices), np.asarray(self._values), self._sizes)
+
+    @property
+    def type_spec(self) -> SparseTensorSpec:
+        """The shape and the dtype."""
+        return SparseTensorSpec(self._sizes, self.dtype)
+
+    _type_spec = type_spec  # what programs reach for in TensorFlow
+
     def with_values(self, new_values: Any) -> "SparseTensor":
         """Other elements at the same indices."""
         return SparseTensor(self._indices, new_values, self._sizes)
@@ -58,6 +71,10 @@ class SparseTensor:
 def to_dense(sp_input: SparseTensor, default_value: Any = None, validate_indices: bool = True, name: Any = None) -> Any:
     """Make the whole tensor, with a value where there is none."""
     given = _sparse(sp_input, "to_dense")
+    if given.dtype.kind == "O":
+        return string_tensor(
+            given.host_parts().numpy(None if default_value is None else byte_string(default_value, "to_dense()"))
+        )
     sizes = tuple(given.shape)
     filled = constant(0 if default_value is None else default_value, given.dtype, sizes)
     return kernel("scattered", filled, given.indices, given.values, how="set")

@@ -10,7 +10,7 @@ from refdist._core.base import nest
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.tensor_shape import TensorShape
 from refdist._core.devices.tensor import dtype_name
-from refdist._core.replicas.values import DistributedValues
+from refdist._core.replicas.values import DistributedValues, of_parts
 
 Shape = tuple[int | None, ...]
 
@@ -133,6 +133,8 @@ def spec_of(value: Any) -> Any:
             return PerReplicaSpec(*map(spec_of, leaf.values))
         if is_dataset(leaf):
             return DatasetSpec(leaf.element_spec, leaf.of)
+        if of_parts(leaf):
+            return leaf.type_spec
         array = leaf if hasattr(leaf, "shape") else np.asarray(leaf)
         return TensorSpec(tuple(array.shape), array.dtype)
 
@@ -141,12 +143,20 @@ def spec_of(value: Any) -> Any:
 
 def batched(spec: Any, size: int | None) -> Any:
     """The spec of a batch of such elements."""
-    return nest.map_structure(lambda leaf: TensorSpec((size, *leaf.shape), leaf.dtype), spec)
+
+    def one(leaf: Any) -> Any:
+        return leaf.batched(size) if of_parts(leaf) else TensorSpec((size, *leaf.shape), leaf.dtype)
+
+    return nest.map_structure(one, spec)
 
 
 def unbatched(spec: Any) -> Any:
     """The spec of one element of such a batch."""
-    return nest.map_structure(lambda leaf: TensorSpec(leaf.shape[1:], leaf.dtype), spec)
+
+    def one(leaf: Any) -> Any:
+        return leaf.unbatched() if of_parts(leaf) else TensorSpec(leaf.shape[1:], leaf.dtype)
+
+    return nest.map_structure(one, spec)
 
 
 def common(first: Any, second: Any) -> Any:
@@ -155,16 +165,22 @@ def common(first: Any, second: Any) -> Any:
     def one(mine: Any, theirs: Any) -> Any:
         if isinstance(mine, DatasetSpec) and isinstance(theirs, DatasetSpec):
             return DatasetSpec(common(mine.element_spec, theirs.element_spec), mine.of)
-        if mine.dtype != theirs.dtype or len(mine.shape) != len(theirs.shape):
-            raise ValueError(
-                f"The elements {mine} and {theirs} differ; expected one dtype and one number of dimensions. Convert "
-                f"one of them before they come together."
-            )
-        sizes = zip(mine.shape, theirs.shape, strict=True)
-        return TensorSpec(tuple(a if a == b else None for a, b in sizes), mine.dtype)
+        kind: Any = mine
+        return kind.common(theirs) if of_parts(mine) else TensorSpec(fitting_sizes(mine, theirs), mine.dtype)
 
     nest.assert_same_structure(first, second)
     return nest.map_structure(one, first, second)
+
+
+def fitting_sizes(mine: Any, theirs: Any) -> Shape:
+    """The sizes that two specs have in common, None where they differ; or raise if the specs are of different kinds."""
+    kinds = [(of_parts(one), getattr(one, "ragged_rank", None), one.dtype, len(one.shape)) for one in (mine, theirs)]
+    if kinds[0] != kinds[1]:
+        raise ValueError(
+            f"The elements {mine} and {theirs} differ; expected one dtype and one number of dimensions. Convert "
+            f"one of them before they come together."
+        )
+    return tuple(a if a == b else None for a, b in zip(mine.shape, theirs.shape, strict=True))
 
 
 def shapes_text(spec: Any) -> str:

@@ -12,7 +12,7 @@ from refdist._core.base.jax_facts import is_tracer
 from refdist._core.input.dataset import Dataset, DatasetIterator
 from refdist._core.input.distributed_dataset import DistributedDataset, DistributedIterator
 from refdist._core.input.input_iterator import InputIterator
-from refdist._core.replicas.values import DistributedValues, PerReplica
+from refdist._core.replicas.values import DistributedValues, PerReplica, of_parts
 from refdist._core.staging.cache_keys import PLAIN, ByIdentity, argument_key, value_key
 from refdist._core.variables.variable import Variable
 
@@ -60,15 +60,17 @@ class ArgumentKinds:
             return ByIdentity(leaf)
         if isinstance(leaf, DistributedValues):
             return self._distributed(place, leaf)
+        if of_parts(leaf):
+            self.in_python = (
+                True  # the lengths of rows and the number of values are shapes, which programs have to know
+            )
+            return ByIdentity(leaf)
         dtype = getattr(leaf, "dtype", None)
         if dtype is None or not hasattr(leaf, "shape") or not hasattr(leaf, "__array__"):
             if isinstance(leaf, _ITERATORS):
                 return self._iterator(leaf)
             self.in_python = self.in_python or isinstance(leaf, _SOURCES)
             return argument_key(leaf)
-        if hasattr(leaf, "row_splits"):
-            self.in_python = True  # the lengths of ragged rows are shapes, which programs have to know
-            return ByIdentity(leaf)
         if is_tracer(leaf):
             self.has_tracers = True
         else:

@@ -14,7 +14,7 @@ from refdist._core.base.philox import Stream
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.meeting import Meeting
 from refdist._core.replicas.specs import is_dataset
-from refdist._core.replicas.values import DistributedValues
+from refdist._core.replicas.values import DistributedValues, of_parts
 from refdist._core.seam.compiler import Compiler
 from refdist._core.seam.draft import NeedsFirstRun, NeedsPython, NeedsWide
 from refdist._core.seam.peers import UNEVEN
@@ -350,7 +350,7 @@ class ReplicaDraft:
 
     def _element_stand_in(self, leaf: Any) -> Any:
         """What stands for a tensor of an element, which becomes an input of the program."""
-        if is_dataset(leaf):
+        if is_dataset(leaf) or of_parts(leaf):
             raise NeedsPython
         (place, declared), each = self.elements.place_of(leaf), isinstance(leaf, DistributedValues)
         if (each and leaf.spec is None) or id(leaf) in UNEVEN:

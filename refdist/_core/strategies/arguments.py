@@ -10,7 +10,7 @@ from refdist._core.base import nest
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.options import RunOptions
 from refdist._core.devices.tensor import Tensor
-from refdist._core.replicas.values import DistributedValues
+from refdist._core.replicas.values import DistributedValues, of_parts
 from refdist._core.variables.variable import Variable
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Arguments:
             elif (
                 not isinstance(leaf, (plan.backend.tensor_type, *_USUAL))
                 and not hasattr(leaf, "__array__")
+                and not of_parts(leaf)
                 and type(self._shape) is not nest.OpenedShape  # a module has functions among its parts
             ):
                 _warn(leaf)

@@ -68,6 +68,9 @@ STAGES = {
     "batch": lambda files: Dataset.range(14).batch(4),
     "batch without the rest": lambda files: Dataset.range(14).batch(4, drop_remainder=True),
     "padded_batch": lambda files: Dataset.range(8).map(lambda n: np.full(int(n) % 3, n)).padded_batch(2, [2]),
+    "ragged_batch": lambda files: (
+        Dataset.range(8).map(lambda n: tf.range(n % 3)).ragged_batch(2).map(lambda rows: rows.to_tensor(shape=[2, 2]))
+    ),
     "unbatch": lambda files: Dataset.range(14).batch(4).unbatch(),
     "rebatch": lambda files: Dataset.range(14).batch(4).rebatch(3),
     "window": lambda files: Dataset.range(9).shuffle(9).window(3, 2).flat_map(lambda window: window.batch(2)),

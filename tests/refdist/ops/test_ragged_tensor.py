@@ -34,7 +34,7 @@ def test_rows_are_listed_and_iterated_over():
 
 def test_a_ragged_tensor_is_made_into_a_tensor_only_when_asked():
     with pytest.raises(TypeError, match="Use to_tensor"):
-        tf.sqrt(tf.ragged.constant([[1.0], []]))
+        tf.linalg.matmul(tf.ragged.constant([[1.0], []]), tf.constant([[1.0]]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected rows of one length"):
         tf.ragged.constant([[1], []]) + tf.ragged.constant([[], [1]])
 
