@@ -1,8 +1,9 @@
 """Python values that a function refers to: they are part of its programs, which do not see when they change."""
 
 import dis
+import operator
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import CellType, CodeType, ModuleType
 from typing import Any, NamedTuple
 
@@ -25,7 +26,11 @@ class Captured(NamedTuple):
 
     def now(self) -> Any:
         """What the name refers to now."""
-        return self.owner.cell_contents if self.key is _CELL else self.owner.get(self.key, self.value)
+        return _contents(self.owner, self.value) if self.key is _CELL else self.owner.get(self.key, self.value)
+
+    def is_there(self) -> bool:
+        """Say whether the name refers to anything now."""
+        return _contents(self.owner, _CELL) is not _CELL if self.key is _CELL else self.key in self.owner
 
 
 def captured_numbers(fn: Callable[..., Any]) -> tuple[Captured, ...]:
@@ -55,37 +60,69 @@ def captured_numbers(fn: Callable[..., Any]) -> tuple[Captured, ...]:
     return tuple(found.values())
 
 
-def without_changed(captured: tuple[Captured, ...], fn: Callable[..., Any]) -> tuple[Captured, ...]:
-    """Warn of values that have changed since a function was traced, and return the others."""
-    # Nearly always nothing has; this is part of every call of a function, so that it calls nothing for cells and little for others.
-    for _, owner, key, value in captured:
-        if (owner.cell_contents if key is _CELL else owner.get(key, value)) is not value:
-            break
-    else:
-        return captured
-    same: list[Captured] = []
-    for one in captured:
-        now = one.now()
-        if now is one.value or now == one.value:
-            same.append(one)
-            continue
-        code = getattr(fn, "__code__", None)
-        at = "" if code is None else f" ({code.co_filename}:{code.co_firstlineno})"
-        warnings.warn(
-            f"{one.name!r} is {now!r}, and was {one.value!r} when the function {getattr(fn, '__qualname__', fn)}{at} was traced; "
-            f"expected it to stay, because a Python value is part of the program, which goes on with {one.value!r}. Pass it as an "
-            f"argument, or keep it in a tf.Variable.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-    return tuple(same)
+class Unchanged:
+    """Looks whether captured values are what they were when a function was traced.
+
+    This is part of every call of a function. It is one call into C for each dict and each cell, and a comparison of tuples, which
+    takes the same objects for equal without asking them.
+    """
+
+    __slots__ = ("_captured", "_looks")
+
+    def __init__(self, captured: Sequence[Captured]) -> None:
+        self._captured = tuple(captured)
+        kept: dict[int, tuple[Any, list[Captured]]] = {}
+        for one in captured:
+            kept.setdefault(id(one.owner), (one.owner, []))[1].append(one)
+        self._looks = [(owner, _reader(group), _values(group)) for owner, group in kept.values()]
+
+    def all(self) -> bool:
+        """Say whether nothing has changed."""
+        try:
+            for owner, read, values in self._looks:
+                if read(owner) != values:
+                    return False
+        except Exception:  # a name is gone, or it refers to something that cannot be compared, such as an array
+            return False
+        return True
+
+    def told(self, fn: Callable[..., Any]) -> "Unchanged":
+        """Warn of values that have changed since a function was traced, and look at the others only from now on."""
+        same: list[Captured] = []
+        for one in self._captured:
+            now = one.now()
+            if now is one.value or (type(now) in _PLAIN and now == one.value):
+                same.append(one)
+                continue
+            code = getattr(fn, "__code__", None)
+            at = "" if code is None else f" ({code.co_filename}:{code.co_firstlineno})"
+            warnings.warn(
+                f"{one.name!r} is {now!r}, and was {one.value!r} when the function {getattr(fn, '__qualname__', fn)}{at} was "
+                f"traced; expected it to stay, because a Python value is part of the program, which goes on with {one.value!r}. "
+                f"Pass it as an argument, or keep it in a tf.Variable.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return Unchanged([one for one in same if one.is_there()])
 
 
-def _contents(cell: CellType) -> Any:
+def _reader(group: Sequence[Captured]) -> Callable[[Any], Any]:
+    """What reads all values of one dict, or that of a cell, as a tuple: of one value it is a pair."""
+    first = group[0].key
+    if first is _CELL:
+        return operator.attrgetter("cell_contents", "cell_contents")
+    return operator.itemgetter(first, *(one.key for one in group))
+
+
+def _values(group: Sequence[Captured]) -> tuple[Any, ...]:
+    return (group[0].value, *(one.value for one in group))
+
+
+def _contents(cell: CellType, otherwise: Any = None) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # not bound yet
-        return None
+    except ValueError:  # not bound yet, or not any more
+        return otherwise
 
 
 def _of_library(owner: Any) -> bool:
