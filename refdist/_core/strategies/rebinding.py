@@ -27,8 +27,7 @@ Owners = list[tuple[str, Any]]
 _UNBOUND: Any = object()
 _NOTHING: dict[str, Any] = {}
 # What is known of code, by its id. The code is kept alive, so that no other code gets its id.
-_KNOWN: dict[int, tuple[CodeType, "tuple[_Binding, ...]"]] = {}
-_METHODS: dict[tuple[int, type], tuple[CodeType, tuple[FunctionType, ...]]] = {}
+_KNOWN: dict[int, "_Facts"] = {}
 
 
 class _Binding(NamedTuple):
@@ -38,6 +37,16 @@ class _Binding(NamedTuple):
     name: str
     place: str
     read_before: bool  # whether the code reads the name, too, and before it binds it
+
+
+class _Facts(NamedTuple):
+    """What code says of itself; looking at its instructions takes long, so that is done once."""
+
+    code: CodeType
+    bindings: tuple[_Binding, ...]  # of names outside of it
+    globals_read: tuple[str, ...]
+    methods: dict[type, tuple[FunctionType, ...]]  # that it names, by the class of an object
+    own: str  # what it calls the object of which it is a method
 
 
 class _Name(NamedTuple):
@@ -129,24 +138,26 @@ class _Walk:
 
     def enter(self, function: Any, own: Any, depth: int) -> None:
         """Look into a function, and the object of which it is a method."""
-        if type(function) is not FunctionType or is_of_library(function.__module__):
-            return
-        key = id(function), id(own)
-        if self._depths.get(key, 0) >= depth:
+        if type(function) is not FunctionType or self._depths.get(key := (id(function), id(own)), 0) >= depth:
             return
         self._depths[key] = depth
+        if is_of_library(function.__module__):
+            return
         code, cells, space = function.__code__, function.__closure__, function.__globals__
-        objects = [] if own is _UNBOUND else [(_name_of_object(function), own)]
+        facts = _KNOWN.get(id(code)) or _facts(code)
+        objects = [] if own is _UNBOUND else [(facts.own, own)]
         if cells:
             for name, cell in zip(code.co_freevars, cells, strict=True):
                 try:
                     objects.append((name, cell.cell_contents))
                 except ValueError:  # not bound yet
                     continue
-        objects += [(name, space[name]) for name in code.co_names if name in space]
-        if bindings := _bindings(code):
+        for name in facts.globals_read:
+            if name in space:
+                objects.append((name, space[name]))
+        if facts.bindings:
             self.quiet = False
-            for one in bindings:
+            for one in facts.bindings:
                 self._note(one, function, objects)
         if depth > 1:
             for _, owner in objects:
@@ -156,7 +167,8 @@ class _Walk:
                 elif kind is MethodType:
                     self.enter(owner.__func__, owner.__self__, depth - 1)
                 else:
-                    for method in _methods(code, kind):
+                    known = facts.methods.get(kind)
+                    for method in _methods(facts, kind) if known is None else known:
                         self.enter(method, owner, depth - 1)
 
     def _note(self, one: _Binding, function: FunctionType, objects: Owners) -> None:
@@ -183,10 +195,9 @@ def reached(fn: Any, depth: int) -> Iterator[tuple[CodeType, Owners]]:
     function = getattr(fn, "__func__", fn)
     if not isinstance(function, FunctionType) or is_of_library(function.__module__):
         return
-    code, owners = (
-        function.__code__,
-        [] if not isinstance(fn, MethodType) else [(_name_of_object(function), fn.__self__)],
-    )
+    code = function.__code__
+    facts = _KNOWN.get(id(code)) or _facts(code)
+    owners: Owners = [] if not isinstance(fn, MethodType) else [(facts.own, fn.__self__)]
     cells: tuple[CellType, ...] = function.__closure__ or ()
     for name, cell in zip(code.co_freevars, cells, strict=True):
         owners += [(name, cell), *([(name, cell.cell_contents)] if _filled(cell) else [])]
@@ -198,7 +209,7 @@ def reached(fn: Any, depth: int) -> Iterator[tuple[CodeType, Owners]]:
             if isinstance(owner, (FunctionType, MethodType)):
                 yield from reached(owner, depth - 1)
             else:
-                for method in _methods(code, type(owner)):
+                for method in _methods(facts, type(owner)):
                     yield from reached(MethodType(method, owner), depth - 1)
 
 
@@ -208,25 +219,16 @@ def is_of_library(module: str | None) -> bool:
     return (module or "").split(".")[0] in LIBRARIES
 
 
-def _methods(code: CodeType, kind: type) -> tuple[FunctionType, ...]:
+def _methods(facts: _Facts, kind: type) -> tuple[FunctionType, ...]:
     """The methods of a class of the program that code names."""
-    known = _METHODS.get((id(code), kind))
-    if known is not None:
-        return known[1]
     found: tuple[FunctionType, ...] = ()
     if not is_of_library(kind.__module__) and not issubclass(kind, (type, Variable, ModuleType, CellType)):
-        named = [getattr(kind, name, None) for name in code.co_names]
+        named = [getattr(kind, name, None) for name in facts.code.co_names]
         found = tuple(one for one in named if isinstance(one, FunctionType))
-    if len(_METHODS) >= _MOST_QUIET:
-        _METHODS.clear()
-    _METHODS[id(code), kind] = code, found
+    if len(facts.methods) >= _MOST_QUIET:
+        facts.methods.clear()
+    facts.methods[kind] = found
     return found
-
-
-def _name_of_object(function: FunctionType) -> str:
-    """What a method calls its object."""
-    names = function.__code__.co_varnames
-    return names[0] if names else "self"
 
 
 def _filled(cell: CellType) -> bool:
@@ -236,25 +238,24 @@ def _filled(cell: CellType) -> bool:
         return False
 
 
-def _bindings(code: CodeType) -> tuple[_Binding, ...]:
-    """The names outside of it that code binds; looking at its instructions takes long, so that is done once."""
-    known = _KNOWN.get(id(code))
-    if known is not None:
-        return known[1]
+def _facts(code: CodeType) -> _Facts:
     found: list[_Binding] = []
-    line, read = code.co_firstlineno, set[Any]()
+    line, read, globals_read = code.co_firstlineno, set[Any](), dict[str, None]()
     for one in dis.get_instructions(code):
         line = one.starts_line or line
         if one.opname in _READING:
             read.add(one.argval)
+            if one.opname == "LOAD_GLOBAL":
+                globals_read[one.argval] = None
         elif one.opname in _BINDING:
             place = f"{code.co_filename}:{line}, in {code.co_name}"
             found.append(_Binding(one.opname, one.argval, place, one.argval in read))
             read.discard(one.argval)
     if len(_KNOWN) >= _MOST_QUIET:
         _KNOWN.clear()
-    _KNOWN[id(code)] = code, tuple(found)
-    return tuple(found)
+    own = code.co_varnames[0] if code.co_varnames else "self"
+    facts = _KNOWN[id(code)] = _Facts(code, tuple(found), tuple(globals_read), {}, own)
+    return facts
 
 
 def _bound(owner: Any, name: str) -> Any:
