@@ -60,62 +60,56 @@ def captured_numbers(fn: Callable[..., Any]) -> tuple[Captured, ...]:
     return tuple(found.values())
 
 
-class Unchanged:
-    """Looks whether captured values are what they were when a function was traced.
+class Look(NamedTuple):
+    """How to see whether the captured values of one dict, or that of a cell, are what they were.
 
-    This is part of every call of a function. It is one call into C for each dict and each cell, and a comparison of tuples, which
-    takes the same objects for equal without asking them.
+    A call of a function compares `read(owner)` with the values: one call into C, and a comparison of tuples, which takes the same
+    objects for equal without asking them.
     """
 
-    __slots__ = ("_captured", "_looks")
-
-    def __init__(self, captured: Sequence[Captured]) -> None:
-        self._captured = tuple(captured)
-        kept: dict[int, tuple[Any, list[Captured]]] = {}
-        for one in captured:
-            kept.setdefault(id(one.owner), (one.owner, []))[1].append(one)
-        self._looks = [(owner, _reader(group), _values(group)) for owner, group in kept.values()]
-
-    def all(self) -> bool:
-        """Say whether nothing has changed."""
-        try:
-            for owner, read, values in self._looks:
-                if read(owner) != values:
-                    return False
-        except Exception:  # a name is gone, or it refers to something that cannot be compared, such as an array
-            return False
-        return True
-
-    def told(self, fn: Callable[..., Any]) -> "Unchanged":
-        """Warn of values that have changed since a function was traced, and look at the others only from now on."""
-        same: list[Captured] = []
-        for one in self._captured:
-            now = one.now()
-            if now is one.value or (type(now) in _PLAIN and now == one.value):
-                same.append(one)
-                continue
-            code = getattr(fn, "__code__", None)
-            at = "" if code is None else f" ({code.co_filename}:{code.co_firstlineno})"
-            warnings.warn(
-                f"{one.name!r} is {now!r}, and was {one.value!r} when the function {getattr(fn, '__qualname__', fn)}{at} was "
-                f"traced; expected it to stay, because a Python value is part of the program, which goes on with {one.value!r}. "
-                f"Pass it as an argument, or keep it in a tf.Variable.",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-        return Unchanged([one for one in same if one.is_there()])
+    owner: Any
+    read: Callable[[Any], tuple[Any, ...]]
+    values: tuple[Any, ...]
+    captured: tuple[Captured, ...]
 
 
-def _reader(group: Sequence[Captured]) -> Callable[[Any], Any]:
-    """What reads all values of one dict, or that of a cell, as a tuple: of one value it is a pair."""
+def looks_at(captured: Sequence[Captured]) -> tuple[Look, ...]:
+    """How to see whether any of some captured values has changed."""
+    groups: dict[int, list[Captured]] = {}
+    for one in captured:
+        groups.setdefault(id(one.owner), []).append(one)
+    return tuple(
+        # The first stands there twice, because of one value alone there would be no tuple.
+        Look(group[0].owner, _reader(group), (group[0].value, *(one.value for one in group)), tuple(group))
+        for group in groups.values()
+    )
+
+
+def without_changed(looks: Sequence[Look], fn: Callable[..., Any]) -> tuple[Look, ...]:
+    """Warn of values that have changed since a function was traced, and return how to look at the others."""
+    same: list[Captured] = []
+    for one in (one for look in looks for one in look.captured):
+        now = one.now()
+        if now is one.value or (type(now) in _PLAIN and now == one.value):
+            same.append(one)
+            continue
+        code = getattr(fn, "__code__", None)
+        at = "" if code is None else f" ({code.co_filename}:{code.co_firstlineno})"
+        warnings.warn(
+            f"{one.name!r} is {now!r}, and was {one.value!r} when the function {getattr(fn, '__qualname__', fn)}{at} was traced; "
+            f"expected it to stay, because a Python value is part of the program, which goes on with {one.value!r}. Pass it as an "
+            f"argument, or keep it in a tf.Variable.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return looks_at([one for one in same if one.is_there()])
+
+
+def _reader(group: Sequence[Captured]) -> Callable[[Any], tuple[Any, ...]]:
     first = group[0].key
     if first is _CELL:
         return operator.attrgetter("cell_contents", "cell_contents")
     return operator.itemgetter(first, *(one.key for one in group))
-
-
-def _values(group: Sequence[Captured]) -> tuple[Any, ...]:
-    return (group[0].value, *(one.value for one in group))
 
 
 def _contents(cell: CellType, otherwise: Any = None) -> Any:
