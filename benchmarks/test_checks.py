@@ -8,7 +8,7 @@ import pytest
 
 import refdist as tf
 from refdist._core.input import hungry_replicas
-from refdist._core.staging import replica_draft, steady_calls
+from refdist._core.staging import function, replica_draft
 from refdist._core.strategies import extended
 from refdist._core.variables import distributed_variable
 
@@ -24,7 +24,7 @@ NO_CHECKS = (
     (distributed_variable, "require_equal", lambda variable, verb, operands: None),
     (distributed_variable, "require_meant", lambda targets, payloads, verb: None),
     (hungry_replicas.Rations, "serve", lambda self, element, samples: None),
-    (steady_calls, "without_changed", lambda captured, fn: captured),
+    (function, "captured_numbers", lambda fn: ()),
     (replica_draft.ReplicaDraft, "compare", lambda self, variable, verb, tensor: None),
 )
 

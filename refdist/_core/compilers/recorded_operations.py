@@ -248,7 +248,9 @@ def as_array(value: Any) -> Any:
         if plain.size and (plain.min() < limits.min or plain.max() > limits.max):
             return None
     with entered(tapes=None), jax.ensure_compile_time_eval():
-        return jnp.asarray(np.array(plain, copy=True))
+        return jax.device_put(
+            np.array(plain, narrow, copy=True)
+        )  # jnp.asarray() would compile a program for each shape
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:

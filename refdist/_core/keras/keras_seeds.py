@@ -1,4 +1,4 @@
-"""Random numbers of Keras on replicas: each replica drops other units, as it does with the random numbers of `tf.random`."""
+"""Random numbers of Keras: each replica drops other units, as with the random numbers of `tf.random`; first values come quickly."""
 
 import functools
 import importlib
@@ -9,6 +9,7 @@ import numpy as np
 
 from refdist._core.base.jax_facts import staging
 from refdist._core.base.where import HERE
+from refdist._core.compilers import uniform_numbers
 
 _APART = 0x9E3779B1  # odd, so that no two replicas get one number
 
@@ -17,6 +18,8 @@ def install() -> None:
     """Make what generators of seeds return depend on the replica; their state does not, and stays one for all."""
     generator: Any = importlib.import_module("keras.src.random.seed_generator").SeedGenerator
     generator.next = _of_replica(generator.next)
+    random: Any = importlib.import_module("keras.src.backend.jax.random")
+    random.uniform = _without_compiling(random.uniform, random.jax_draw_seed)
 
 
 def _of_replica(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,3 +37,19 @@ def _of_replica(original: Callable[..., Any]) -> Callable[..., Any]:
         return seed.at[0].add(number.astype(np.uint32) * np.uint32(_APART))
 
     return following
+
+
+def _without_compiling(original: Callable[..., Any], drawn: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Draw the same numbers as before, such as the first weights of a layer, without a program for each shape."""
+
+    @functools.wraps(original)
+    def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None, seed: Any = None) -> Any:
+        here = HERE.get()
+        in_replica = here.frame is not None and here.frame.replica is not None
+        if dtype != "float32" or in_replica or here.draft is not None or staging():
+            return original(shape, minval=minval, maxval=maxval, dtype=dtype, seed=seed)
+        key = drawn(seed)
+        numbers = uniform_numbers.uniform(key, shape, minval, maxval, dtype)
+        return original(shape, minval=minval, maxval=maxval, dtype=dtype, seed=key) if numbers is None else numbers
+
+    return uniform

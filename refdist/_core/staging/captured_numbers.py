@@ -1,8 +1,9 @@
 """Python values that a function refers to: they are part of its programs, which do not see when they change."""
 
 import dis
+import operator
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import CellType, CodeType, ModuleType
 from typing import Any, NamedTuple
 
@@ -25,7 +26,11 @@ class Captured(NamedTuple):
 
     def now(self) -> Any:
         """What the name refers to now."""
-        return self.owner.cell_contents if self.key is _CELL else self.owner.get(self.key, self.value)
+        return _contents(self.owner, self.value) if self.key is _CELL else self.owner.get(self.key, self.value)
+
+    def is_there(self) -> bool:
+        """Say whether the name refers to anything now."""
+        return _contents(self.owner, _CELL) is not _CELL if self.key is _CELL else self.key in self.owner
 
 
 def captured_numbers(fn: Callable[..., Any]) -> tuple[Captured, ...]:
@@ -55,18 +60,37 @@ def captured_numbers(fn: Callable[..., Any]) -> tuple[Captured, ...]:
     return tuple(found.values())
 
 
-def without_changed(captured: tuple[Captured, ...], fn: Callable[..., Any]) -> tuple[Captured, ...]:
-    """Warn of values that have changed since a function was traced, and return the others."""
-    # Nearly always nothing has; this is part of every call of a function, so that it calls nothing for cells and little for others.
-    for _, owner, key, value in captured:
-        if (owner.cell_contents if key is _CELL else owner.get(key, value)) is not value:
-            break
-    else:
-        return captured
-    same: list[Captured] = []
+class Look(NamedTuple):
+    """How to see whether the captured values of one dict, or that of a cell, are what they were.
+
+    A call of a function compares `read(owner)` with the values: one call into C, and a comparison of tuples, which takes the same
+    objects for equal without asking them.
+    """
+
+    owner: Any
+    read: Callable[[Any], tuple[Any, ...]]
+    values: tuple[Any, ...]
+    captured: tuple[Captured, ...]
+
+
+def looks_at(captured: Sequence[Captured]) -> tuple[Look, ...]:
+    """How to see whether any of some captured values has changed."""
+    groups: dict[int, list[Captured]] = {}
     for one in captured:
+        groups.setdefault(id(one.owner), []).append(one)
+    return tuple(
+        # The first stands there twice, because of one value alone there would be no tuple.
+        Look(group[0].owner, _reader(group), (group[0].value, *(one.value for one in group)), tuple(group))
+        for group in groups.values()
+    )
+
+
+def without_changed(looks: Sequence[Look], fn: Callable[..., Any]) -> tuple[Look, ...]:
+    """Warn of values that have changed since a function was traced, and return how to look at the others."""
+    same: list[Captured] = []
+    for one in (one for look in looks for one in look.captured):
         now = one.now()
-        if now is one.value or now == one.value:
+        if now is one.value or (type(now) in _PLAIN and now == one.value):
             same.append(one)
             continue
         code = getattr(fn, "__code__", None)
@@ -78,14 +102,21 @@ def without_changed(captured: tuple[Captured, ...], fn: Callable[..., Any]) -> t
             RuntimeWarning,
             stacklevel=3,
         )
-    return tuple(same)
+    return looks_at([one for one in same if one.is_there()])
 
 
-def _contents(cell: CellType) -> Any:
+def _reader(group: Sequence[Captured]) -> Callable[[Any], tuple[Any, ...]]:
+    first = group[0].key
+    if first is _CELL:
+        return operator.attrgetter("cell_contents", "cell_contents")
+    return operator.itemgetter(first, *(one.key for one in group))
+
+
+def _contents(cell: CellType, otherwise: Any = None) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # not bound yet
-        return None
+    except ValueError:  # not bound yet, or not any more
+        return otherwise
 
 
 def _of_library(owner: Any) -> bool:

@@ -19,7 +19,7 @@ from refdist._core.seam.tapes import called_under_tapes
 from refdist._core.staging.argument_kinds import ArgumentKinds, quick_key
 from refdist._core.staging.cache_keys import function_key
 from refdist._core.staging.call_signature import call_signature
-from refdist._core.staging.captured_numbers import captured_numbers
+from refdist._core.staging.captured_numbers import captured_numbers, looks_at
 from refdist._core.staging.concrete_function import ConcreteFunction
 from refdist._core.staging.eager_functions import functions_run_eagerly
 from refdist._core.staging.elements import at_the_end_of_data
@@ -342,7 +342,7 @@ class Function(SteadyCalls):
                 self._note(signature)  # a trace needs no data
                 raise
             self._note(signature)
-            self._numbers = captured_numbers(self.python_function)
+            self._numbers = looks_at(captured_numbers(self.python_function))
             if on is None and program is not None and len(self._calls) < _MOST_CALLS:
                 self._calls[shape, kinds.key] = with_specs((args, kwargs))
             # A body may change what it refers to while it is called; that does not make it a different body.

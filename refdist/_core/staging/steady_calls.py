@@ -7,7 +7,7 @@ from typing import Any
 from refdist._core.base.where import HERE, Process, Where
 from refdist._core.seam.peers import UNEVEN
 from refdist._core.staging.argument_kinds import quick_key
-from refdist._core.staging.captured_numbers import Captured, without_changed
+from refdist._core.staging.captured_numbers import Look, without_changed
 from refdist._core.staging.eager_functions import functions_run_eagerly
 from refdist._core.staging.program_cache import Kept, ProgramCache
 from refdist._core.strategies.default_strategy import default_strategy
@@ -17,7 +17,7 @@ class SteadyCalls:
     """Runs the program that is kept for the kind of arguments of a call, or leaves the call to `_called`."""
 
     python_function: Callable[..., Any]
-    _numbers: tuple[Captured, ...] = ()  # that are part of its programs, and could change
+    _numbers: tuple[Look, ...] = ()  # at what is part of its programs, and could change
     _programs: ProgramCache
     _enough: int  # so many arguments by their places are in the form that programs take
 
@@ -33,7 +33,13 @@ class SteadyCalls:
                 # In a copy of the context, as in `context.contained`.
                 return contextvars.copy_context().run(self._called, *args, **kwargs)
         program.used = True
-        if self._numbers:
+        same = True
+        try:
+            for owner, read, values, _ in self._numbers:
+                same = same and read(owner) == values
+        except Exception:  # a name is gone, or it refers to something that cannot be compared, such as an array
+            same = False
+        if not same:
             self._numbers = without_changed(self._numbers, self.python_function)
         return program.run(args)
 

@@ -5,7 +5,8 @@ of its own. If it was a tensor or a number, each replica goes on with what the r
 """
 
 import dis
-from collections.abc import Callable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -22,11 +23,11 @@ LIBRARIES = ("jax", "flax", "optax", "numpy", "refdist", "keras", "builtins", "e
 _GLOBALS = ""  # the name of the dict of globals
 _BINDING = {"STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF"}
 _READING = {"LOAD_ATTR", "LOAD_GLOBAL", "LOAD_DEREF"}
+Owners = list[tuple[str, Any]]
 _UNBOUND: Any = object()
 _NOTHING: dict[str, Any] = {}
 # What is known of code, by its id. The code is kept alive, so that no other code gets its id.
-_KNOWN: dict[int, tuple[CodeType, "tuple[_Binding, ...]"]] = {}
-_METHODS: dict[tuple[int, type], tuple[CodeType, tuple[FunctionType, ...]]] = {}
+_KNOWN: dict[int, "_Facts"] = {}
 
 
 class _Binding(NamedTuple):
@@ -36,6 +37,16 @@ class _Binding(NamedTuple):
     name: str
     place: str
     read_before: bool  # whether the code reads the name, too, and before it binds it
+
+
+class _Facts(NamedTuple):
+    """What code says of itself; looking at its instructions takes long, so that is done once."""
+
+    code: CodeType
+    bindings: tuple[_Binding, ...]  # of names outside of it
+    globals_read: tuple[str, ...]
+    methods: dict[type, tuple[FunctionType, ...]]  # that it names, by the class of an object
+    own: str  # what it calls the object of which it is a method
 
 
 class _Name(NamedTuple):
@@ -101,28 +112,92 @@ def _in_replica() -> str:
 
 def watched(fn: Callable[..., Any]) -> Rebinding | None:
     """Find the names outside of it that a function binds; None where there are none."""
-    found = [(bindings, owners) for code, owners in reached(fn, _DEEP) if (bindings := _bindings(code))]
-    if not found:
+    walk = _Walk()
+    walk.enter(getattr(fn, "__func__", fn), getattr(fn, "__self__", _UNBOUND), _DEEP)
+    if walk.quiet:
         code = getattr(fn, "__code__", None)
         if isinstance(code, CodeType) and len(QUIET) < _MOST_QUIET:
             QUIET[id(code)] = code
         return None
-    names = [name for bindings, owners in found for name in _names(bindings, owners)]
-    return Rebinding(names) if names else None
+    return Rebinding(walk.names) if walk.names else None
 
 
-Owners = list[tuple[str, Any]]
+class _Walk:
+    """Goes through a function and those that it names, as `reached` does, for what they bind.
+
+    It is part of every eager run of a function that binds something, so that it makes no list of what nobody asks for, looks into
+    each function once, and knows of code and classes what it has seen before.
+    """
+
+    __slots__ = ("_depths", "names", "quiet")
+
+    def __init__(self) -> None:
+        self.names: list[_Name] = []
+        self.quiet = True  # whether nothing binds a name
+        self._depths: dict[tuple[int, int], int] = {}  # of functions with their objects: how deep was looked from there
+
+    def enter(self, function: Any, own: Any, depth: int) -> None:
+        """Look into a function, and the object of which it is a method."""
+        if type(function) is not FunctionType or self._depths.get(key := (id(function), id(own)), 0) >= depth:
+            return
+        self._depths[key] = depth
+        if is_of_library(function.__module__):
+            return
+        code, cells, space = function.__code__, function.__closure__, function.__globals__
+        facts = _KNOWN.get(id(code)) or _facts(code)
+        objects = [] if own is _UNBOUND else [(facts.own, own)]
+        if cells:
+            for name, cell in zip(code.co_freevars, cells, strict=True):
+                try:
+                    objects.append((name, cell.cell_contents))
+                except ValueError:  # not bound yet
+                    continue
+        for name in facts.globals_read:
+            if name in space:
+                objects.append((name, space[name]))
+        if facts.bindings:
+            self.quiet = False
+            for one in facts.bindings:
+                self._note(one, function, objects)
+        if depth > 1:
+            for _, owner in objects:
+                kind = type(owner)
+                if kind is FunctionType:
+                    self.enter(owner, _UNBOUND, depth - 1)
+                elif kind is MethodType:
+                    self.enter(owner.__func__, owner.__self__, depth - 1)
+                else:
+                    known = facts.methods.get(kind)
+                    for method in _methods(facts, kind) if known is None else known:
+                        self.enter(method, owner, depth - 1)
+
+    def _note(self, one: _Binding, function: FunctionType, objects: Owners) -> None:
+        """Note a name if it refers to a variable, or if code reads it before it binds it."""
+        if one.opname == "STORE_ATTR":
+            owners = objects
+        elif one.opname == "STORE_GLOBAL":
+            owners = [(_GLOBALS, function.__globals__)]
+        elif one.name in function.__code__.co_freevars and function.__closure__:
+            owners = [(one.name, function.__closure__[function.__code__.co_freevars.index(one.name)])]
+        else:
+            return  # a cell that the function makes itself
+        for shown, owner in owners:
+            if one.opname == "STORE_ATTR" and isinstance(owner, (dict, CellType)):
+                continue
+            value = _bound(owner, one.name)
+            if value is not _UNBOUND and (one.read_before or isinstance(value, Variable)):
+                name = f"{shown}.{one.name}" if one.opname == "STORE_ATTR" else one.name
+                self.names.append(_Name(owner, one.name, name, value, one.place))
 
 
 def reached(fn: Any, depth: int) -> Iterator[tuple[CodeType, Owners]]:
     """The code of a function and of those that it names, each with the objects that it can reach, by name."""
     function = getattr(fn, "__func__", fn)
-    if not isinstance(function, FunctionType) or (function.__module__ or "").split(".")[0] in LIBRARIES:
+    if not isinstance(function, FunctionType) or is_of_library(function.__module__):
         return
-    code, owners = (
-        function.__code__,
-        [] if not isinstance(fn, MethodType) else [(_name_of_object(function), fn.__self__)],
-    )
+    code = function.__code__
+    facts = _KNOWN.get(id(code)) or _facts(code)
+    owners: Owners = [] if not isinstance(fn, MethodType) else [(facts.own, fn.__self__)]
     cells: tuple[CellType, ...] = function.__closure__ or ()
     for name, cell in zip(code.co_freevars, cells, strict=True):
         owners += [(name, cell), *([(name, cell.cell_contents)] if _filled(cell) else [])]
@@ -134,30 +209,26 @@ def reached(fn: Any, depth: int) -> Iterator[tuple[CodeType, Owners]]:
             if isinstance(owner, (FunctionType, MethodType)):
                 yield from reached(owner, depth - 1)
             else:
-                for method in _methods(code, type(owner)):
+                for method in _methods(facts, type(owner)):
                     yield from reached(MethodType(method, owner), depth - 1)
 
 
-def _methods(code: CodeType, kind: type) -> tuple[FunctionType, ...]:
+@functools.lru_cache(_MOST_QUIET)
+def is_of_library(module: str | None) -> bool:
+    """Say whether a module is part of a library, whose functions are not looked into."""
+    return (module or "").split(".")[0] in LIBRARIES
+
+
+def _methods(facts: _Facts, kind: type) -> tuple[FunctionType, ...]:
     """The methods of a class of the program that code names."""
-    known = _METHODS.get((id(code), kind))
-    if known is not None:
-        return known[1]
     found: tuple[FunctionType, ...] = ()
-    of_library = (kind.__module__ or "").split(".")[0] in LIBRARIES
-    if not of_library and not issubclass(kind, (type, Variable, ModuleType, CellType)):
-        named = [getattr(kind, name, None) for name in code.co_names]
+    if not is_of_library(kind.__module__) and not issubclass(kind, (type, Variable, ModuleType, CellType)):
+        named = [getattr(kind, name, None) for name in facts.code.co_names]
         found = tuple(one for one in named if isinstance(one, FunctionType))
-    if len(_METHODS) >= _MOST_QUIET:
-        _METHODS.clear()
-    _METHODS[id(code), kind] = code, found
+    if len(facts.methods) >= _MOST_QUIET:
+        facts.methods.clear()
+    facts.methods[kind] = found
     return found
-
-
-def _name_of_object(function: FunctionType) -> str:
-    """What a method calls its object."""
-    names = function.__code__.co_varnames
-    return names[0] if names else "self"
 
 
 def _filled(cell: CellType) -> bool:
@@ -167,41 +238,24 @@ def _filled(cell: CellType) -> bool:
         return False
 
 
-def _bindings(code: CodeType) -> tuple[_Binding, ...]:
-    """The names outside of it that code binds; looking at its instructions takes long, so that is done once."""
-    known = _KNOWN.get(id(code))
-    if known is not None:
-        return known[1]
+def _facts(code: CodeType) -> _Facts:
     found: list[_Binding] = []
-    line, read = code.co_firstlineno, set[Any]()
+    line, read, globals_read = code.co_firstlineno, set[Any](), dict[str, None]()
     for one in dis.get_instructions(code):
         line = one.starts_line or line
         if one.opname in _READING:
             read.add(one.argval)
+            if one.opname == "LOAD_GLOBAL":
+                globals_read[one.argval] = None
         elif one.opname in _BINDING:
             place = f"{code.co_filename}:{line}, in {code.co_name}"
             found.append(_Binding(one.opname, one.argval, place, one.argval in read))
             read.discard(one.argval)
     if len(_KNOWN) >= _MOST_QUIET:
         _KNOWN.clear()
-    _KNOWN[id(code)] = code, tuple(found)
-    return tuple(found)
-
-
-def _names(bindings: Sequence[_Binding], owners: Owners) -> Iterator[_Name]:
-    """Those names that refer to variables, and those that code reads before it binds them."""
-    for one in bindings:
-        for shown, owner in owners:
-            if one.opname == "STORE_DEREF" and not (isinstance(owner, CellType) and shown == one.name):
-                continue
-            if (one.opname == "STORE_GLOBAL") != (shown == _GLOBALS) or (isinstance(owner, dict) and shown != _GLOBALS):
-                continue
-            if one.opname == "STORE_ATTR" and isinstance(owner, CellType):
-                continue
-            value = _bound(owner, one.name)
-            if isinstance(value, Variable) or (one.read_before and value is not _UNBOUND):
-                name = f"{shown}.{one.name}" if one.opname == "STORE_ATTR" else one.name
-                yield _Name(owner, one.name, name, value, one.place)
+    own = code.co_varnames[0] if code.co_varnames else "self"
+    facts = _KNOWN[id(code)] = _Facts(code, tuple(found), tuple(globals_read), {}, own)
+    return facts
 
 
 def _bound(owner: Any, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import refdist as tf
@@ -127,3 +128,35 @@ def test_parts_that_the_function_binds_or_does_not_read_may_change():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         _called_again(step, change)
+
+
+def told_after(change):
+    """The warnings of a call after something was changed, and of one more call."""
+    space = {"rate": 1000.5, "tf": tf}
+    exec("def step(x):\n    return x * rate\n", space)  # its globals are its own
+    step = tf.function(space["step"], autograph=False)
+    for _ in range(2):
+        step(tf.constant(1.0))
+    change(space)
+    found = []
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            step(tf.constant(1.0))
+        found.append([str(one.message) for one in caught])
+    return found
+
+
+def test_a_number_in_whose_place_an_array_is_now_is_told_once():
+    first, second = told_after(lambda space: space.update(rate=np.ones(3)))
+
+    assert 1 == len(first)
+    assert first[0].startswith("'rate' is array([1., 1., 1.]), and was 1000.5 when")
+    assert [] == second
+
+
+@pytest.mark.parametrize(
+    "change", [lambda space: space.update(rate=float("1000.5")), lambda space: space.pop("rate")], ids=["equal", "gone"]
+)
+def test_an_equal_number_and_a_name_that_is_gone_are_silent(change):
+    assert [[], []] == told_after(change)

@@ -143,3 +143,19 @@ def test_one_replica_may_go_on_from_its_own_tensor():
         strategy.run(average.update, (tf.constant(1.0),))
 
     assert 0.19 == pytest.approx(float(average.value))
+
+
+def test_a_function_that_is_found_far_away_first_is_looked_into_from_nearby_too():
+    strategy, average = mirrored(2), Average(0.0)
+
+    def near(x):
+        return average.update(x)
+
+    def far(x):
+        return near(x)
+
+    def step(x):
+        return far(x) + near(x)
+
+    with pytest.raises(RuntimeError, match=r"'self\.value' was read and then bound"):
+        strategy.run(step, (tf.constant(1.0),))
