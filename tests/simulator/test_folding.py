@@ -12,6 +12,7 @@ from simulator.folding import _BLOCK_BYTES, _KERNELS, _NARROW_BYTES, _WIDE_BYTES
 from simulator.kernels import BLOCK_BYTES
 from tests.children import run_python
 from tests.generators import alike
+from tests.thorough import examples
 
 UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 NARROW = ["bfloat16", "float8_e4m3fn", "float8_e5m2"]
@@ -104,7 +105,7 @@ def test_every_dtype_and_operation_is_bit_equal_to_a_scalar_fold(dtype, op, shap
     seed=generators.integers(0, 99),
     make=generators.sampled_from([any_bits, special_values]),
 )
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(25, 100))
 def test_the_kernels_are_bit_equal_to_a_scalar_fold(case, size, count, seed, make):
     op, dtype = case
     arrays = make(dtype, size, count, seed) if dtype.kind != "i" else any_bits(dtype, size, count, seed)

@@ -10,7 +10,8 @@ from refdist._core.base.tensor_shape import StaticShape, get_shape, set_shape
 from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
 
-_SHAPE, _RESHAPE = np.ndarray.shape.__get__, np.ndarray.shape.__set__  # numpy itself sets the shapes of its copies
+_DESCRIPTOR: Any = vars(np.ndarray)["shape"]
+_SHAPE, _RESHAPE = _DESCRIPTOR.__get__, _DESCRIPTOR.__set__  # numpy itself sets the shapes of its copies
 
 
 class Tensor(np.ndarray):

@@ -60,7 +60,7 @@ def create_variable(strategy: "StrategyBase", following: Callable[..., Any], kwa
             f"first; expected variables to be made in the first run only, because each run would begin with a new one. Make it "
             f"once, in `with strategy.scope():`, or only `if not made:`."
         )
-    mine = (place, id(replica))
+    mine = (place, replica)  # itself, and not its id, which a later replica may get when it is gone
     turn = creations.get(mine, 0)
     made = creations.setdefault(place, [])
     if turn == len(made):

@@ -11,6 +11,7 @@ from refdist._core.base.where import HERE
 from refdist._core.replicas import lockstep
 from refdist._core.replicas.values import WRITING
 from tests.interrupts import boundaries, interrupted
+from tests.thorough import examples
 
 SUM = tf.VariableAggregation.SUM
 COUNT = 2
@@ -88,8 +89,11 @@ class World:
 ACTIONS = ["run_with_a_write", "staged_step", "assign", "assign_shares", "update", "reduce", "create"]
 
 
-@pytest.mark.parametrize("action", ACTIONS)
-@pytest.mark.parametrize("backend", ["simulator", "jax"])
+@pytest.mark.parametrize(
+    ("backend", "action"),
+    [("simulator", action) for action in ACTIONS]
+    + [("jax", action) for action in list(ACTIONS)[: examples(1, len(ACTIONS))]],
+)
 def test_an_interrupt_leaves_nothing_half_done(backend, action):
     world = World(backend, **({"cpus": COUNT} if backend == "jax" else {"gpus": COUNT}))
     act = getattr(world, action)

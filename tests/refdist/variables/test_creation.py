@@ -5,6 +5,7 @@ import pytest
 
 import refdist as tf
 from refdist._core.clusters.workers import run_workers
+from refdist._core.variables import creation
 from tests.generators import DTYPES
 
 NONE, SUM, MEAN, FIRST = tf.VariableAggregation
@@ -359,3 +360,12 @@ def test_replicas_of_several_workers_make_what_is_missing_once(gpus):
 
     with tf.using("host", gpus=gpus):
         assert [[[1.0] * gpus, [5.0] * gpus]] * 2 == run_workers(program, 2)
+
+
+def test_a_replica_that_is_gone_lends_its_turn_to_nobody(monkeypatch):
+    """In functions, one replica is gone before the next comes, which Python may put into the same place."""
+    monkeypatch.setattr(creation, "id", lambda _: 7, raising=False)
+
+    with pytest.raises(RuntimeError, match="expected one name"):
+        strategy = host(2)
+        strategy.run(lambda: tf.Variable(1.0, name=("a", "b")[int(replica_id())]))
