@@ -89,7 +89,7 @@ def report(collectives: Sequence[Row], steps: Sequence[Row]) -> str:
     """The errors as tables in Markdown."""
     core = [row for row in collectives if row.group == "core"]
     lines = [
-        "Mean of the absolute errors; in brackets, how many measurements. No constant was fitted; what was chosen after seeing them is told below.",
+        "Mean of the absolute errors; in brackets, how many measurements. No constant was fitted to them.",
         "",
         *_table(
             "collectives",
