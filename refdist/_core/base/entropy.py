@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import copy
 import random
 from collections.abc import Generator, Hashable, Sequence
 from typing import Any
@@ -46,6 +47,17 @@ def seeded(seed: int) -> Generator[None]:
     """Set a seed for a block of code, and go on afterwards as if nothing had been drawn in it."""
     before = _sources[0]
     set_seed(seed)
+    try:
+        yield
+    finally:
+        _sources[:] = [before]
+
+
+@contextlib.contextmanager
+def undone() -> Generator[None]:
+    """Let a block of code draw what it would draw now, and go on afterwards as if it had drawn nothing."""
+    before = _sources[0]
+    _sources[:] = [copy.deepcopy(before)]
     try:
         yield
     finally:

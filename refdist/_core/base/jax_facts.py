@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, Protocol
 
+from refdist._core.base.later_rooms import ask
+
 _VALUE_ERRORS = frozenset(
     {
         "ConcretizationTypeError",
@@ -74,6 +76,8 @@ flax_loaded: Callable[[], Any] = functools.partial(sys.modules.get, "flax.nnx")
 
 def tracing() -> bool:
     """Say whether the code runs inside jit, grad, vmap, scan or the like, where no replica can pause."""
+    if _TRACING:  # every meeting of every replica asks
+        return _TRACING[0]()
     return loaded() is not None and _traces().tracing()
 
 
@@ -85,6 +89,11 @@ def staging() -> bool:
 def repeated(times: int, step: Callable[[Any], Any], state: Any) -> Any:
     """Take a step so many times in a program that is being written, as one loop."""
     return _traces().repeated(times, step, state)
+
+
+def kept_known(function: Callable[[], Any]) -> Any:
+    """Compute at once what would become part of a program; integers are numpy's, with which programs do not compute."""
+    return _traces().kept_known(function)
 
 
 def pytree_registry() -> Mapping[type, Any]:
@@ -127,6 +136,10 @@ class Traces(Protocol):
         """Write a loop."""
         ...
 
+    def kept_known(self, function: Callable[[], Any]) -> Any:
+        """Compute at once."""
+        ...
+
     def pytree_registry(self) -> Mapping[type, Any]:
         """The types that are containers for JAX."""
         ...
@@ -144,12 +157,7 @@ class Traces(Protocol):
         ...
 
 
-_loaders: list[Callable[[], Traces]] = []
-
-
-def install(load: Callable[[], Traces]) -> None:
-    """Say what knows the traces of JAX; it imports JAX, so it is loaded only after JAX has been."""
-    _loaders[:] = [load]
+_TRACING: list[Callable[[], bool]] = []  # what tells whether a trace is open, once JAX is loaded
 
 
 _EMPTY: Mapping[type, Any] = {}
@@ -162,4 +170,6 @@ def _registry() -> Mapping[type, Any]:
 
 @functools.cache
 def _traces() -> Traces:
-    return _loaders[0]()
+    traces: Traces = ask("traces_of_jax")  # which imports JAX, so it is loaded only after JAX has been
+    _TRACING.append(traces.tracing)
+    return traces

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from refdist._core.base.call_sites import Place
+from refdist._core.base.call_sites import Place, line_text
 
 KINDS = {
     "sum-of-equal": "Use MEAN, leave the reduction out, or divide by num_replicas_in_sync before it.",
@@ -35,5 +35,5 @@ class Finding:
         return KINDS[self.kind]
 
     def __str__(self) -> str:
-        where = f"{self.place.file}:{self.place.line}: " if self.place is not None else ""
+        where = f"{line_text(self.place.file, self.place.line)}: " if self.place is not None else ""
         return f"{where}{self.message} {self.remedy} [{self.kind}]"

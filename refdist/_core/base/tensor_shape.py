@@ -130,7 +130,9 @@ class StaticShape(tuple[Any, ...], TensorShape):
     __iter__, __len__ = tuple.__iter__, tuple.__len__
     __str__: Any = tuple.__repr__
     __repr__: Any = tuple.__repr__
-    _sizes: Any = property(tuple)
+    _sizes: Any = property(
+        lambda self: tuple(size if isinstance(size, int) else None for size in self)
+    )  # open ones are any
     rank: Any = property(tuple.__len__)
     ndims: Any = rank
 
@@ -165,7 +167,7 @@ SAME_SIZES: Callable[[Any, Any], bool] = tuple.__eq__  # of two shapes, without 
 
 
 def _joined(first: Any, second: Any) -> Any:
-    """A static shape if all sizes are known; they may be symbols of JAX, which TensorShape does not take."""
+    """A static shape if all sizes are known; they may be symbols of JAX, which TensorShape takes as any size."""
     if all(isinstance(one, (tuple, list)) and not any(size is None for size in one) for one in (first, second)):
         return StaticShape((*first, *second))
     return TensorShape(tuple(first) if isinstance(first, StaticShape) else first).concatenate(second)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
 
 Creator = Callable[..., Any]
+Turns = Callable[[int], Iterable[int]]
+"""Puts so many into an order."""
 
 
 class Frame(NamedTuple):
@@ -53,6 +55,7 @@ class Where(NamedTuple):
     ledger: "Ledger | None" = None  # who records which replica gets which sample
     called_from: "Site" = ()  # where the user called what a library such as Keras carries out, for messages
     journal: "Journal | None" = None  # who is told of what replicas do together and of every write
+    turns: "Turns | None" = None  # in which order replicas go on after each meeting; None is their own order
 
 
 class Process:
@@ -68,8 +71,8 @@ where_of: Callable[[Iterable[Any]], Where] = functools.partial(tuple.__new__, Wh
 """Make a record from all its values, as Where(...) does, without the cost of the Python function that a named tuple calls."""
 
 _PLACES = {name: place for place, name in enumerate(Where._fields)}
-_NOWHERE = Where()
-HERE: ContextVar[Where] = ContextVar("where", default=_NOWHERE)
+OUTSIDE = Where()  # of everything
+HERE: ContextVar[Where] = ContextVar("where", default=OUTSIDE)
 
 
 def entered(**changes: Any) -> "Entered":

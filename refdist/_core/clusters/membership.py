@@ -5,6 +5,8 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from refdist._core.base.extras import require
+
 Variables = Mapping[str, str]
 
 _FOUR = "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
@@ -140,6 +142,7 @@ _INSTEAD = f"{_FOUR}, or TF_CONFIG, in each process; WORLD_SIZE=1 and RANK=0 in 
 def _asked(scheduler: _Scheduler, environ: Variables, coordinator: str | None, timeout_seconds: int) -> Any:
     """What JAX says; it is loaded here only, because few programs are started by such a scheduler."""
     try:
+        require("jax")
         detection = importlib.import_module("refdist._core.processes.detection")
         return detection.detected(scheduler.name, environ, coordinator, timeout_seconds)
     except Exception as error:

@@ -15,12 +15,12 @@ from refdist._core.base.call_sites import call_site
 from refdist._core.base.common_values import CommonValues
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE, entered
+from refdist._core.base.writes_of_one_worker import OwnWrites, Written, require_same_writes
 from refdist._core.clusters.file_watch import watched_files
 from refdist._core.devices.device import Device
 from refdist._core.replicas.garbage import MANY, fewer_collections
 from refdist._core.replicas.lockstep import pause, play
 from refdist._core.replicas.meeting import Meeting
-from refdist._core.replicas.writes_of_one_worker import OwnWrites, Written, require_same_writes
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.seam.capabilities import Clustered, required
 from refdist._core.seam.inspection import inspection_of
@@ -119,17 +119,14 @@ def exchange(
         timeout_seconds: how long processes wait for each other.
         writes: what this worker has written outside of its replicas, which must be the same on all of them, too.
     """
-    written = writes.taken() if writes else ()
-    if peers is not None:
-        # Processes compare the text, so that one that has written something else is told of as one that does something else.
-        kind = f"{kind} after {', '.join(map(str, written))}" if written else kind
+    if peers is not None:  # who know what this process has written
         return peers.exchange(kind if details is None else f"{kind} of {details}", payloads, timeout_seconds)
     if not workers_run_together():
         raise RuntimeError(
             f"{kind} needs all workers, and this one runs alone; expected them to run together. Run the program of all workers "
             f"with refdist.cluster.run_workers(program, count)."
         )
-    called_from = HERE.get().called_from
+    called_from, written = HERE.get().called_from, writes.taken() if writes else ()
     return pause(
         Meeting(kind, details, _joined, None, _Brought(payloads, written), call_site(pausing=True), called_from)
     )

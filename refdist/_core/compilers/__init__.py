@@ -1,1 +1,5 @@
 """Programs over all replicas, written with JAX."""
+
+from refdist._core.base.extras import require
+
+require("jax")

@@ -10,6 +10,7 @@ from jax._src.array import ArrayImpl
 from jax.core import Tracer
 
 from refdist._core.base.tensor_shape import StaticShape, get_shape, plain_shape, set_shape, shape_parts
+from refdist._core.base.where import HERE
 from refdist._core.compilers.dynamic_slices import slicing
 
 
@@ -42,6 +43,11 @@ def _refusing(original: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
     def found(self: Any, name: str) -> Any:
         if name in _SHAPES:
             return _SHAPES[name].__get__(self)
+        here = HERE.get()
+        if name == "device" and here.draft is not None:
+            return (
+                "" if here.device is None else str(here.device)
+            )  # as on TensorFlow: nowhere yet, unless it was said where
         if name != "numpy":
             return original(self, name)
         raise AttributeError(

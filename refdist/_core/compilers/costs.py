@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jax.extend.core import Literal, jaxprs_in_params
 
-from refdist._core.base.call_sites import of_user
+from refdist._core.base.call_sites import line_text, of_user
 from refdist._core.compilers.jaxpr_steps import MEETINGS, plain
 
 _FREE = frozenset(
@@ -196,7 +196,7 @@ def line_of(eqn: Any) -> str:
     for frame in () if traceback is None else traceback.frames:
         file = frame.file_name
         if of_user(file) and "site-packages" not in file:
-            return f"{file.rsplit('/', 1)[-1]}:{frame.line_num}, in {frame.function_name.rsplit('.', 1)[-1]}"
+            return f"{line_text(file, frame.line_num, folders=False)}, in {frame.function_name.rsplit('.', 1)[-1]}"
     return ""
 
 

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import jax
+import numpy as np
 from jax._src import core  # pyright: ignore
 from jax._src.config import check_static_indices  # pyright: ignore
 from jax._src.core import eval_trace, extend_axis_env_nd, set_current_trace, trace_ctx  # pyright: ignore
@@ -83,6 +84,17 @@ def checked_indices() -> AbstractContextManager[Any]:
 def repeated(times: int, step: Callable[[Any], Any], state: Any) -> Any:
     """Take a step so many times, as one loop of a program."""
     return jax.lax.fori_loop(0, times, lambda _, values: step(values), state)
+
+
+def kept_known(function: Callable[[], Any]) -> Any:
+    """Compute at once, and make integers of numpy of what comes out."""
+    with jax.ensure_compile_time_eval():
+        result = function()
+
+    def known(leaf: Any) -> Any:
+        return np.asarray(leaf) if isinstance(leaf, jax.Array) and leaf.dtype.kind in "biu" else leaf
+
+    return jax.tree.map(known, result)
 
 
 def pytree_registry() -> Mapping[type, Any]:

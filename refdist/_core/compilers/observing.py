@@ -4,7 +4,8 @@ JAX asks the current trace to carry out an operation. Two traces of ours let the
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -18,14 +19,38 @@ from jax._src.core import (  # pyright: ignore
 from jax.extend.core import jaxpr_as_fun  # pyright: ignore
 
 from refdist._core.base.where import HERE, entered
+from refdist._core.compilers.host_arithmetic import computed_on_host
 from refdist._core.compilers.jax_traces import treat_as_outside
 
 Operation = Callable[..., Sequence[Any]]
 """Computes the results of an operation again, from other inputs."""
 
 
-class _Observed(EvalTrace):
-    """Computes as JAX does outside of all traces, and reports what was computed.
+class _Computed(EvalTrace):
+    """Computes as JAX does outside of all traces; with numpy where that was asked for."""
+
+    def process_primitive(self, primitive: Any, args: Any, params: Any, /) -> Any:
+        if _DEPTH.on_host:
+            results = computed_on_host(primitive, args, params)
+            if results is not NotImplemented:
+                return results
+        return super().process_primitive(primitive, args, params)
+
+    # JAX leaves the trace before it asks it for something, so that the parts of these would be computed as usual.
+
+    def process_custom_jvp_call(self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, **params: Any) -> Any:
+        with set_current_trace(_parent()):
+            return super().process_custom_jvp_call(primitive, fun, jvp, tracers, **params)
+
+    def process_custom_vjp_call(
+        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, tracers: Any, /, **params: Any
+    ) -> Any:
+        with set_current_trace(_parent()):
+            return super().process_custom_vjp_call(primitive, fun, fwd, bwd, tracers, **params)
+
+
+class _Observed(_Computed):
+    """The same, and reports what was computed.
 
     There is only one, because JAX keeps compiled programs for the trace in which they were first called.
     """
@@ -38,14 +63,14 @@ class _Observed(EvalTrace):
     def process_custom_jvp_call(self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, **params: Any) -> Any:
         if HERE.get().tapes is None:
             return super().process_custom_jvp_call(primitive, fun, jvp, tracers, **params)
-        return with_own_derivative(eval_trace, primitive, (fun, jvp), tracers, params)
+        return with_own_derivative(_parent(), primitive, (fun, jvp), tracers, params)
 
     def process_custom_vjp_call(
         self, primitive: Any, fun: Any, fwd: Any, bwd: Any, tracers: Any, /, **params: Any
     ) -> Any:
         if HERE.get().tapes is None:
             return super().process_custom_vjp_call(primitive, fun, fwd, bwd, tracers, **params)
-        return with_own_derivative(eval_trace, primitive, (fun, fwd, bwd), tracers, params)
+        return with_own_derivative(_parent(), primitive, (fun, fwd, bwd), tracers, params)
 
 
 class _Between(Trace):
@@ -83,8 +108,9 @@ class _Between(Trace):
         return self.parent.cur_qdd(x)
 
 
-OBSERVED = _Observed()
+OBSERVED, _COMPUTED = _Observed(), _Computed()
 treat_as_outside(OBSERVED)
+treat_as_outside(_COMPUTED)
 _charges: list[Callable[[Any, Any, Any, Sequence[Any]], None]] = []
 
 
@@ -134,9 +160,14 @@ class _Depth(threading.local):
 
     count = 0
     around: Any = None
+    on_host = False  # whether operations are computed with numpy
 
 
 _DEPTH = _Depth()
+
+
+def _parent() -> Any:
+    return _COMPUTED if _DEPTH.on_host else eval_trace
 
 
 class observed:  # noqa: N801, a context manager is used like a function
@@ -167,3 +198,14 @@ class observed:  # noqa: N801, a context manager is used like a function
             _DEPTH.count -= 1
             if _DEPTH.count == 0:
                 trace_ctx.set_trace(_DEPTH.around)
+
+
+@contextmanager
+def computed_with_numpy() -> Generator[None]:
+    """Compute what JAX would compile a program for, wherever numpy can: in a block that is run once, compiling takes longest."""
+    before, _DEPTH.on_host = _DEPTH.on_host, True
+    try:
+        with observed():
+            yield
+    finally:
+        _DEPTH.on_host = before

@@ -3,7 +3,7 @@
 import abc
 import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from refdist._core.base.enums import ReduceOp
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.compilers import array_methods
 from refdist._core.compilers import integer_operators as operators
+from refdist._core.compilers.between_processes import digests, equal_to_the_first, with_outputs_to_compare
 from refdist._core.compilers.costs import cost_of
 from refdist._core.compilers.draft_backend import DraftBackend
 from refdist._core.compilers.further_inputs import further_input, with_further_inputs
@@ -145,6 +146,11 @@ class ReplicaCompiler(abc.ABC):
         varying, needless = varying_outputs(jaxpr, own_inputs)
         return varying, needless if self.peers is None else set()
 
+    def compared_between_processes(
+        self, program: WrittenProgram, common_inputs: Sequence[bool], common_outputs: Collection[int]
+    ) -> WrittenProgram:
+        return program if self.peers is None else with_outputs_to_compare(program, common_inputs, common_outputs)
+
     def further_input(self, spec: Spec, number: int, *, own: bool) -> jax.Array:
         shape, dtype = spec
         return further_input(shape, _narrowed(dtype), own=own and self.count > 1, number=number)
@@ -211,9 +217,13 @@ class ReplicaCompiler(abc.ABC):
             outputs = run_program(program.jaxpr, inputs, program.needless_sums, self.count)
             equal: list[Any] = []
             for index in program.compared:
+                if index in program.by_digest:
+                    continue
                 mine, first = outputs[index], self._first_in_process() if index < program.results else 0
                 outputs[index] = lax.all_gather(mine, AXIS)[first]
                 equal.append(~jnp.any(unlike(mine, outputs[index], rounded=program.steps_differ)))
+            if program.by_digest:  # the last ones that are compared
+                equal += equal_to_the_first(digests([outputs[index] for index in sorted(program.by_digest)]))
             del outputs[len(program.own_outputs) :]
             if equal:
                 differing = jnp.where(jnp.stack(equal), self.count, lax.axis_index(AXIS)).astype(jnp.int32)

@@ -7,10 +7,11 @@ import jax
 from jax.sharding import NamedSharding, SingleDeviceSharding
 
 from refdist._core.base.where import HERE
+from refdist._core.compilers.between_processes import with_constants_as_inputs, with_numbers_as_constants
 from refdist._core.compilers.jaxpr_steps import meets
 from refdist._core.compilers.mesh_arrays import Assembly, parts_of
 from refdist._core.compilers.mesh_compiler import MeshCompiler, put
-from refdist._core.compilers.spanning import SpanningProgram, with_constants_as_inputs
+from refdist._core.compilers.spanning import SpanningProgram, Spread
 from refdist._core.seam.compiler import Compiled, Spec, WrittenProgram
 
 if TYPE_CHECKING:
@@ -41,12 +42,19 @@ class SpanningCompiler(MeshCompiler):
         return [devices[number] for _, devices in sorted(by_process.items()) for number in numbers]
 
     def compile(self, program: WrittenProgram) -> Compiled:
-        program, constants = with_constants_as_inputs(program)
-        compiled = super().compile(program)
-        given = [self._on_all(constant) for constant in constants]
         # Without a meeting, each process can run its part whenever it likes.
         together = bool(program.compared) or any(map(meets, program.jaxpr.jaxpr.eqns))
-        return SpanningProgram(compiled, given, self.peers if together else None, waits=self._waits_in_runs)
+        peers = self.peers if together else None
+        spread = self._spread_out(program)
+        return SpanningProgram(spread, lambda: self._loosened(program), peers, waits=self._waits_in_runs)
+
+    def _spread_out(self, program: WrittenProgram) -> Spread:
+        program, constants = with_constants_as_inputs(program)
+        return super().compile(program), [self._on_all(constant) for constant in constants]
+
+    def _loosened(self, program: WrittenProgram) -> Spread | None:
+        loosened = with_numbers_as_constants(program)
+        return None if loosened is None else self._spread_out(loosened)
 
     def _lies_here(self, tensor: Any) -> bool:
         sharding = getattr(tensor, "sharding", None)

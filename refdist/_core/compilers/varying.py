@@ -8,25 +8,27 @@ import numpy as np
 from jax.core import eval_jaxpr as evaluated
 from jax.extend.core import Literal
 
-from refdist._core.base.call_sites import of_user
+from refdist._core.base.call_sites import line_text, of_user
 from refdist._core.base.errors import MeetingError
 from refdist._core.compilers.jaxpr_steps import CALLS, MEETINGS, asks_who, bound, meets, plain, read
 
 
-def varying_outputs(jaxpr: Any, inputs: Sequence[bool]) -> tuple[list[bool], set[int]]:
-    """Say which results of a program may differ between replicas, given which inputs do.
+def varying_outputs(jaxpr: Any, inputs: Sequence[bool], *, own_constants: bool = False) -> tuple[list[bool], set[int]]:
+    """Say which results of a program may differ between replicas, given which inputs do, and whether its constants do.
 
     Say also which of its steps add up what is equal on all replicas: these need no exchange.
     """
-    flow = _Flow(jaxpr, inputs)
+    flow = _Flow(jaxpr, inputs, own_constants=own_constants)
     return flow.outputs, flow.needless
 
 
 class _Flow:
     """What may differ between replicas, followed through a program, and through those inside its steps."""
 
-    def __init__(self, jaxpr: Any, inputs: Sequence[bool]) -> None:
+    def __init__(self, jaxpr: Any, inputs: Sequence[bool], *, own_constants: bool = False) -> None:
         self._varying = {var for var, differs in zip(jaxpr.invars, inputs, strict=True) if differs}
+        if own_constants:
+            self._varying.update(jaxpr.constvars)
         self.needless: set[int] = set()
         for step, eqn in enumerate(jaxpr.eqns):
             given = [self._differs(atom) for atom in eqn.invars]
@@ -93,7 +95,7 @@ def _require_alone(eqn: Any, what: str) -> None:
     """Raise if replicas meet where each may take a different way."""
     if meets(eqn):
         frames = [frame for frame in eqn.source_info.traceback.frames if of_user(frame.file_name)]
-        place = f" at {frames[0].file_name}:{frames[0].line_num}" if frames else ""
+        place = f" at {line_text(frames[0].file_name, frames[0].line_num)}" if frames else ""
         raise MeetingError(
             f"The replicas were to meet (in all_reduce(), all_gather(), merge_call() or a write to a mirrored variable) in a {what}"
             f"{place} whose condition may differ between replicas; expected all of them to take the same way, because the others "

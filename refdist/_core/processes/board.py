@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
-from refdist._core.base.call_sites import Site, of_user
+from refdist._core.base.call_sites import Site, line_text, of_user
+from refdist._core.processes.common_ledger import Entry
 
 
 class Waiting(NamedTuple):
@@ -31,7 +32,7 @@ class Status:
     what: str = ""
     lines: tuple[str, ...] = ()  # where in the user's code it is, the innermost first
     seconds: float = 0.0  # for how long it waits
-    ledger: tuple[Any, ...] = ()  # of what it has done with all others
+    ledger: tuple[Entry, ...] = ()  # of what it has done with all others
 
     def text(self) -> bytes:
         """To be published."""
@@ -41,7 +42,7 @@ class Status:
     def of(text: bytes) -> "Status":
         """What was published."""
         beat, state, number, what, lines, seconds, ledger = json.loads(text)
-        return Status(beat, state, number, what, tuple(lines), seconds, tuple(ledger))
+        return Status(beat, state, number, what, tuple(lines), seconds, tuple(Entry(*one) for one in ledger))
 
     def __str__(self) -> str:
         place = f" at {', called from '.join(self.lines)}" if self.lines else ""
@@ -90,7 +91,7 @@ def lines_of_thread(thread: int) -> tuple[str, ...]:
     while frame is not None and len(lines) < 3:
         code = frame.f_code
         if of_user(code.co_filename):
-            lines.append(f"{code.co_filename}:{frame.f_lineno}, in {code.co_name}")
+            lines.append(f"{line_text(code.co_filename, frame.f_lineno)}, in {code.co_name}")
         frame = frame.f_back
     return tuple(lines)
 

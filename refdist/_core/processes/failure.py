@@ -49,8 +49,8 @@ def other_programs(rows: str, place: str) -> Failure:
         "MeetingError",
         f"The workers have compiled different programs at {place}:\n{rows}\n"
         f"Expected one program, because all workers run it together. Where the tensors have different shapes, make them alike, or "
-        f"call it without tf.function; else a number of Python that differs between workers, such as the worker's own, has become "
-        f"part of it, or the function does something else there: pass such numbers as tensors.",
+        f"call it without tf.function. Else the function does something else on some workers, or a number of Python that differs "
+        f"between them, such as the worker's own, reaches a mirrored variable: reduce what is made from it first.",
     )
 
 

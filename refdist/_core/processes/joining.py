@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from refdist._core.base.call_sites import of_user
+from refdist._core.base.call_sites import line_text, of_user
 from refdist._core.base.errors import WorkerLost
 from refdist._core.processes import jax_service
 from refdist._core.processes.board import ended_workers
@@ -162,7 +162,7 @@ def _described(kind: type[BaseException], error: BaseException, trace: Any) -> s
     frames = traceback.extract_tb(trace)
     last = ([frame for frame in frames if of_user(frame.filename)] or frames)[-1:]
     text = str(error).partition("\n")[0][:300]
-    place = "".join(f" at {one.filename}:{one.lineno}, in {one.name}" for one in last)
+    place = "".join(f" at {line_text(one.filename, one.lineno or 0)}, in {one.name}" for one in last)
     return f"{kind.__name__}{f': {text}' if text else ''}{place}"
 
 

@@ -11,8 +11,11 @@ from collections.abc import Callable
 from typing import IO
 
 CHUNK_BYTES = 1 << 16
-# gloo says so on standard output, for every device and every group of them; several threads do at once, and mix their lines.
-NOISE = re.compile(rb"\[Gloo\] Rank |\d* ?is connected to \d+ peer ranks\.")
+# gloo says so on standard output, for every device and every group of them; several threads do at once, and mix these pieces.
+GLOO_BEGINS = b"[Gloo] Rank "
+GLOO_PIECES = re.compile(
+    rb"(?:\[Gloo\] Rank |is connected to|peer ranks\.|Expected number of connected peer ranks is :|\d+|\s)*"
+)
 COLOURS = (36, 33, 32, 35, 34, 31)
 
 
@@ -52,6 +55,8 @@ class OutputRelay(threading.Thread):
         self._inbox: deque[_Source | tuple[int, bytes] | None] = deque()
         self._wake_reading, self._wake_writing = os.pipe()
         os.set_blocking(self._wake_reading, False)
+        # Its thread may read an order before the pipe was written to that wakes it up, and end: then nothing must be written there.
+        self._waking, self._is_over = threading.RLock(), False
         self._sources: set[_Source] = set()
         self._broken: set[int] = set()
         self.closed.set()
@@ -71,8 +76,10 @@ class OutputRelay(threading.Thread):
         self._post(None)
 
     def _post(self, item: "_Source | tuple[int, bytes] | None") -> None:
-        self._inbox.append(item)
-        os.write(self._wake_writing, b"\0")
+        with self._waking:
+            self._inbox.append(item)
+            if not self._is_over:
+                os.write(self._wake_writing, b"\0")
 
     def run(self) -> None:
         """Do what the inbox says, and pass on what comes, until `finish`."""
@@ -87,8 +94,10 @@ class OutputRelay(threading.Thread):
             self._close(source)
         self._write(*self._farewell)
         self._selector.close()
-        os.close(self._wake_reading)
-        os.close(self._wake_writing)
+        with self._waking:
+            self._is_over = True
+            os.close(self._wake_reading)
+            os.close(self._wake_writing)
         self.finished.set()
         self._notify()
 
@@ -151,6 +160,7 @@ class _Source:
         self.prefix = prefix
         self.target = target
         self._started = bytearray()
+        self._gloo_lines = 0  # which gloo has begun and not ended
 
     def lines(self, data: bytes) -> bytes:
         """Return the lines that are whole now, as they are written."""
@@ -160,12 +170,25 @@ class _Source:
             return b""
         block = bytes(self._started) + whole
         self._started = bytearray(rest)
-        return b"".join(self._named(line) for line in block.split(b"\n") if not NOISE.match(line))
+        return b"".join(self._named(line) for line in block.split(b"\n") if not self._is_of_gloo(line))
 
     def last_line(self) -> bytes:
         """Return the line that nobody will end any more, if there is one."""
         rest, self._started = bytes(self._started), bytearray()
-        return self._named(rest) if rest and not NOISE.match(rest) else b""
+        return self._named(rest) if rest and not self._is_of_gloo(rest) else b""
+
+    def _is_of_gloo(self, line: bytes) -> bool:
+        """Say whether a line is gloo's alone: it begins one, or it is a mixture of its pieces.
+
+        Where lines are mixed, a number or nothing may be left on a line of its own. Each line that gloo begins it also ends, so
+        that such a rest is known as long as an end is missing.
+        """
+        begun = line.count(GLOO_BEGINS)
+        mixed = GLOO_PIECES.fullmatch(line) and (self._gloo_lines > 0 or b"peer ranks" in line)
+        if not (line.startswith(GLOO_BEGINS) or mixed):
+            return False
+        self._gloo_lines = max(0, self._gloo_lines + begun - 1)
+        return True
 
     def _named(self, line: bytes) -> bytes:
         return self.prefix + line.decode("utf-8", "replace").encode() + b"\n"

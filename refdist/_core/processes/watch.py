@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from refdist._core.base.call_sites import Site
 from refdist._core.processes.board import Status, Waiting, ended_workers, lines_of, lines_of_thread, table
-from refdist._core.processes.common_ledger import Entry, Ledger, first_difference
+from refdist._core.processes.common_ledger import Entry, Ledger, assignments_of_one, first_difference, is_assignment
 from refdist._core.processes.failure import Failure, diverged, forked, lost, not_met, over, silent, stuck, unreachable
 from refdist._core.processes.sockets import Connections
 from refdist._core.processes.waiting_limits import limits
@@ -61,6 +61,10 @@ class Watch:
         self.look()
         os.register_at_fork(after_in_child=self._leave_to_parent)
         self._thread.start()
+
+    def note(self, what: str, identity: str) -> None:
+        """Note something that each worker does by itself, and all of them alike."""
+        self._ledger.add(what, identity)
 
     def begin(self, what: str, site: Site | None = None) -> int:
         """Note that this worker now does something that all do; return how many such things it has done before."""
@@ -204,17 +208,23 @@ class Watch:
         for index in self._others():
             found = first_difference(own, self._last[index].ledger)
             if found is not None:
-                return diverged(self._rows_of_ledgers(index, *found))
+                return diverged(self._rows_of_ledgers(own, index, *found))
         return None
 
-    def _rows_of_ledgers(self, other: int, mine: Entry, others: Entry) -> str:
-        number = mine.number + 1
-        if mine.what == others.what:
-            return (
-                f"  workers {self._index} and {other}: they differ somewhere in the first {number} things that they did"
-            )
-        rows = table({self._index: f"did {mine.what}", other: f"did {others.what}"})
-        return f"{rows}\n  (at the latest as number {number} of what they did)"
+    def _rows_of_ledgers(self, own: Sequence[Entry], other: int, mine: Entry, others: Entry) -> str:
+        number, theirs = mine.number + 1, self._last[other].ledger
+        if mine.what != others.what and not (is_assignment(mine) or is_assignment(others)):
+            rows = table({self._index: f"did {mine.what}", other: f"did {others.what}"})
+            return f"{rows}\n  (at the latest as number {number} of what they did)"
+        rows = [
+            f"  workers {self._index} and {other}: they differ somewhere in the first {number} things that they did"
+        ]
+        for index, what in [
+            (self._index, assignments_of_one(own, theirs)),
+            (other, assignments_of_one(theirs, own)),
+        ]:
+            rows += [f"  worker {index} did {one}, worker {self._index + other - index} did not" for one in what[:3]]
+        return "\n".join(rows)
 
     def _judged(self, waiting: Waiting) -> Failure | None:
         """What is wrong, if something certainly is."""

@@ -23,7 +23,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from refdist._core.base.call_sites import Site, call_site
 from refdist._core.base.where import HERE
+from refdist._core.base.writes_of_one_worker import OwnWrites, listed
 from refdist._core.processes.board import lines_of, table
+from refdist._core.processes.common_ledger import ASSIGNMENT
 from refdist._core.processes.failure import Failure, not_met, other_programs, too_late
 from refdist._core.processes.jax_service import Connection
 from refdist._core.processes.watch import Watch
@@ -66,7 +68,7 @@ class Processes:
 
     def __init__(self, connection: Connection, index: int, names: Sequence[str], watch: Watch) -> None:
         self.index, self.count, self.names = index, len(names), names
-        self._connection, self.watch = connection, watch
+        self._connection, self.watch, self.own_writes = connection, watch, OwnWrites()
         self._turn = threading.RLock()
         self._old: list[str] = []  # the names under which others have found what they wanted
         self._gather: Callable[..., Any] | None = None
@@ -79,12 +81,19 @@ class Processes:
         rows = [payloads if i == self.index else unpacked(a, payloads[0], jnp.asarray) for i, a in enumerate(answers)]
         return [payload for row in rows for payload in row]
 
-    def agree(self, what: str, text: str) -> None:
-        """Raise unless all workers say the same."""
+    def agree(self, what: str, text: str, otherwise: Callable[[], str]) -> bool:
+        """Say whether all workers say the same; raise if they do not say the same otherwise, either, or nothing."""
         site = call_site()
-        said = [answer.decode() for answer in self._exchanged(what, site, text.encode())]
-        if len(set(said)) > 1:
-            raise self._failed(other_programs(table(dict(enumerate(said))), ", called from ".join(lines_of(site))))
+        said = self._said(what, site, text)
+        if len(set(said)) == 1:
+            return True
+        loosely = self._said(f"{what} with numbers of its own", site, otherwise())
+        if len(set(loosely)) == 1 and loosely[0]:
+            return False
+        raise self._failed(other_programs(table(dict(enumerate(said))), ", called from ".join(lines_of(site))))
+
+    def _said(self, what: str, site: Site, text: str) -> list[str]:
+        return [answer.decode() for answer in self._exchanged(what, site, text.encode())]
 
     def run(self, program: Callable[..., Any], what: str, values: Sequence[Any]) -> Any:
         """Run a program that is spread over all workers."""
@@ -92,6 +101,8 @@ class Processes:
         with self._turn:  # one at a time, although threads come: others must see the same order
             if watch.failure is not None:  # a call less than asking the watch, in every step
                 watch.require_no_failure()
+            if self.own_writes:
+                self._note_own_writes()
             watch.begin(what)
             try:
                 return program(*values)
@@ -99,6 +110,12 @@ class Processes:
                 raise watch.explain(error, _FOUND_OUT) from error
             finally:
                 watch.waiting = None
+
+    def _note_own_writes(self) -> None:
+        """Have the ledgers tell where other workers have not written the same."""
+        if written := self.own_writes.taken():
+            identity = ", ".join(one.identity() for one in written)
+            self.watch.note(f"{ASSIGNMENT}: {listed(written)}", identity)
 
     def first_run(self) -> AbstractContextManager[Any]:
         """Surround the first run of a program, in which JAX connects the processes."""
@@ -108,6 +125,7 @@ class Processes:
         """What all workers bring to an exchange, after the check that they are at the same one."""
         with self._turn:
             self.watch.require_no_failure()
+            self._note_own_writes()
             small = len(data) <= _SMALL
             own = _Message(what, lines_of(site), len(data), data if small else b"")
             number = self.watch.begin(what, site)

@@ -14,42 +14,43 @@ from refdist._core.base.call_sites import call_site
 from refdist._core.base.enums import REDUCTIONS, ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import loaded, staging, tracing
+from refdist._core.base.later_rooms import ask
 from refdist._core.base.options import CommunicationOptions, require_communication
 from refdist._core.base.where import HERE, Creator, Entered, Frame, entered
+from refdist._core.devices.tensor import Tensor, likeness
 from refdist._core.replicas.lockstep import held_and_told, pause, require_no_body_around
-from refdist._core.replicas.meeting import Meeting
+from refdist._core.replicas.meeting import Meeting, meeting_of
+from refdist._core.replicas.merge_call import merge_together
 from refdist._core.replicas.named_function import NamedFunction
 from refdist._core.replicas.permutations import sources_of
-from refdist._core.replicas.values import DistributedValues, regroup, select
 from refdist._core.seam.backend import Backend
-from refdist._core.seam.capabilities import Commits, capability
 
 if TYPE_CHECKING:
     from refdist._core.seam.tapes import Tapes
-    from refdist._core.strategies.strategy import StrategyBase
+    from refdist._core.strategies.strategy import Strategy, StrategyBase
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_default_strategy: "Callable[[], StrategyBase] | None" = None
 
 
 class ReplicaContext:
     """What a replica knows about itself, and how it meets the others."""
 
-    __slots__ = ("_alone", "_device", "_extended", "_replica_id", "_strategy", "local_index")
+    __slots__ = ("_alone", "_device", "_extended", "_of_numpy", "_replica_id", "_strategy", "local_index")
 
     staged = False  # whether its code is only written down, for a program
 
     def __init__(self, strategy: "StrategyBase", replica_id_in_sync_group: Any) -> None:
-        self._strategy = strategy
+        self._strategy: Any = strategy
         self._extended = strategy.extended
         self._replica_id = replica_id_in_sync_group
         plan = self._extended.plan
         self.local_index: int = replica_id_in_sync_group - plan.first_replica  # among those of this worker
         self._alone, self._device = len(plan.devices) == 1, plan.devices[self.local_index]
+        self._of_numpy = plan.backend.tensor_type is Tensor
 
     @property
-    def strategy(self) -> "StrategyBase":
+    def strategy(self) -> "Strategy":
         """The strategy that runs this replica."""
         return self._strategy
 
@@ -90,7 +91,7 @@ class ReplicaContext:
 
     @staticmethod
     def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
-        return _merge(strategy, payloads)
+        return merge_together(strategy, payloads)
 
     def all_reduce(
         self,
@@ -104,26 +105,30 @@ class ReplicaContext:
 
         A name, which is ours and not documented, must be the same on all replicas: what tells apart two values of one shape.
         """
-        op = (REDUCTIONS.get(reduce_op) if type(reduce_op) is str else None) or ReduceOp.of(reduce_op)
+        op = REDUCTIONS.get(reduce_op) if type(reduce_op) is str else reduce_op
+        if type(op) is not ReduceOp:
+            op = ReduceOp.of(reduce_op)
         here = HERE.get()
         frame = here.frame
-        if frame is None or frame.replica is not self or loaded():  # else there is nothing to refuse
+        if frame is None or frame.replica is not self or (loaded() and tracing()):  # else there is nothing to refuse
             self.require_current("all_reduce")
         if options is not None:
             require_communication(options, "all_reduce()")
         if here.tapes is not None:
             return self._recorded_all_reduce(here.tapes, op, value, options, name)
-        backend = self._extended.plan.backend
-        if not isinstance(value, backend.tensor_type) and nest.is_container(value):
+        if type(value) is Tensor and value.lies_on is self._device and self._of_numpy:
+            details = likeness(value)  # most often it is a tensor on the replica's device already
+        elif not isinstance(value, self._extended.plan.backend.tensor_type) and nest.is_container(value):
             leaves, shape = nest.taken_apart(value)
             leaves = [self._combinable(leaf) for leaf in leaves]
             value, details = nest.put_together(shape, leaves), (shape, *map(_likeness, leaves))
         else:
-            if not isinstance(value, backend.tensor_type) or backend.device_of(value) != self._device:
-                value = self._combinable(value)  # usually it already is a tensor on the replica's device
-            details = (tuple(value.shape), value.dtype) if type(value) is not IndexedSlices else value.likeness
-        kind = _ALL_REDUCE[op is _SUM] if name is None else f"all_reduce({op.name}, name={name!r})"
-        return self.meet(kind, details, _all_reduce, (op, options, value, name))
+            details = _likeness(value := self._combinable(value))
+        kind, hold = _SUMS if op is _SUM else _MEANS
+        if name is not None or options is not None:
+            kind = kind if name is None else f"all_reduce({op.name}, name={name!r})"
+            hold = functools.partial(_all_reduce, op, options, name)
+        return self.meet(kind, details, hold, value)
 
     def _recorded_all_reduce(self, tapes: "Tapes", op: ReduceOp, value: Any, options: Any, name: str | None) -> Any:
         """The same under tapes: the gradient of a sum over the replicas is the sum of their gradients, and likewise of a mean."""
@@ -178,7 +183,12 @@ class ReplicaContext:
         return total.__array_namespace__().take(total, places, axis=axis)
 
     def meet(
-        self, kind: str, details: Any, hold: "Callable[[StrategyBase, Sequence[Any]], Sequence[Any]]", payload: Any
+        self,
+        kind: str,
+        details: Any,
+        hold: "Callable[[StrategyBase, Sequence[Any]], Sequence[Any]]",
+        payload: Any,
+        depth: int = 2,
     ) -> Any:
         """Meet all other replicas: the only way in which replicas exchange anything.
 
@@ -187,16 +197,15 @@ class ReplicaContext:
             details: what else must agree, comparable and printable.
             hold: called once, in cross-replica context, with the strategy and all payloads; returns all answers.
             payload: what this replica brings.
+            depth: how many functions of this package there certainly are up to the user's code, this one included.
         """
         if self._alone:
             with crossed(self._strategy), self._extended.plan.backend.on(None):
                 if (journal := HERE.get().journal) is None:
                     return hold(self._strategy, [payload])[0]
-                alone = Meeting(kind, details, hold, self._strategy, payload, call_site(3))
+                alone = Meeting(kind, details, hold, self._strategy, payload, call_site(1 + depth))
                 return held_and_told(journal, alone, [payload])[0]
-        # The same as Meeting(...), without the cost of the Python function that a named tuple calls.
-        site = call_site(3, pausing=True)
-        return pause(tuple.__new__(Meeting, (kind, details, hold, self._strategy, payload, site, ())))
+        return pause(meeting_of((kind, details, hold, self._strategy, payload, call_site(1 + depth, pausing=True), ())))
 
     def require_current(self, kind: str) -> None:
         """Raise unless the code is in this replica and outside of JAX's traces."""
@@ -217,7 +226,6 @@ class ReplicaContext:
 
 
 _SUM = ReduceOp.SUM  # looking it up in the enum costs as much as the rest of a comparison
-_ALL_REDUCE = ("all_reduce(MEAN)", "all_reduce(SUM)")
 
 
 def _likeness(value: Any) -> Any:
@@ -225,28 +233,15 @@ def _likeness(value: Any) -> Any:
     return value.likeness if isinstance(value, IndexedSlices) else (tuple(value.shape), value.dtype)
 
 
-def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
-    functions, args, kwargs = zip(*payloads, strict=True)
-    merged = [regroup(column) for column in zip(*args, strict=True)]
-    result = functions[0](strategy, *merged, **regroup(kwargs))
-    for leaf in nest.flatten(result):
-        if isinstance(leaf, DistributedValues) and not leaf.is_variable and len(leaf.values) != len(payloads):
-            raise ValueError(
-                f"The function given to merge_call returned a value with {len(leaf.values)} components; expected one for each of "
-                f"the {len(payloads)} replicas. Return a value of this strategy, or a plain one."
-            )
-    committing = capability(strategy.extended.backend, Commits)
-    if committing is not None and len(payloads) > 1:
-        loosened = committing.loosened  # one tensor for all, which each uses on its own device
-        result = nest.map_structure(
-            lambda leaf: leaf.mapped(loosened) if isinstance(leaf, IndexedSlices) else loosened(leaf), result
-        )
-    return [select(result, index) for index in range(len(payloads))]
+def _all_reduce(
+    op: ReduceOp, options: Any, name: str | None, strategy: "StrategyBase", payloads: Sequence[Any]
+) -> Sequence[Any]:
+    return strategy.extended.all_reduce(op, payloads, options, name)
 
 
-def _all_reduce(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
-    op, options, _, name = payloads[0]
-    return strategy.extended.all_reduce(op, [payload[2] for payload in payloads], options, name)
+# What most meetings are for, and how they are held: made once, because each replica brings it to each of them.
+_SUMS = "all_reduce(SUM)", functools.partial(_all_reduce, _SUM, None, None)
+_MEANS = "all_reduce(MEAN)", functools.partial(_all_reduce, ReduceOp.MEAN, None, None)
 
 
 def _all_gather(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
@@ -259,9 +254,9 @@ def _permute(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]
     return strategy.extended.permute([payload[1] for payload in payloads], sources, name)
 
 
-def get_strategy() -> "StrategyBase":
+def get_strategy() -> "Strategy":
     """The strategy whose scope the code is in, or else the default one."""
-    frame = HERE.get().frame
+    frame: Any = HERE.get().frame
     return frame.strategy if frame is not None else default_strategy()
 
 
@@ -277,8 +272,8 @@ def in_cross_replica_context() -> bool:
     return frame is not None and frame.replica is None
 
 
-def get_replica_context() -> ReplicaContext | None:
-    """The context of the replica that the code is in; None in cross-replica context."""
+def get_replica_context() -> ReplicaContext | Any:
+    """The context of the replica that the code is in; None, which need not be asked for, in cross-replica context."""
     frame = HERE.get().frame
     if frame is not None:
         return frame.replica
@@ -300,21 +295,19 @@ def backend() -> Backend:
     return here.frame.strategy.extended.plan.backend if here.frame is not None else current()
 
 
-def default_strategy() -> "StrategyBase":
+def default_strategy() -> "Strategy":
     """The strategy that does nothing special."""
-    assert _default_strategy is not None
-    return _default_strategy()
+    return _default_of()()
+
+
+@functools.cache
+def _default_of() -> "Callable[[], Strategy]":
+    return ask("default_strategy")
 
 
 def _is_default(strategy: "StrategyBase") -> bool:
     # There is one default strategy for each backend, and each of them counts as no strategy.
     return strategy.extended.plan.name == "default"
-
-
-def install_default(make: "Callable[[], StrategyBase]") -> None:
-    """Say where the default strategy comes from; a later room defines it."""
-    global _default_strategy
-    _default_strategy = make
 
 
 def contained(function: Callable[P, R]) -> Callable[P, R]:

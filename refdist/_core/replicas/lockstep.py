@@ -1,8 +1,9 @@
 """Runs one body per replica, one at a time, pausing all of them at each meeting.
 
 A body is a greenlet, taken from a pool and given back, so that each of thousands costs only microseconds.
-Replicas run in order; a body runs until it returns or until it asks for a meeting. When all have asked, the
-meeting is held once, outside the bodies, and each gets its answer. Whatever goes wrong, no body is left behind.
+Replicas run in order, or in the one that `HERE.get().turns` gives; a body runs until it returns or until it asks for a
+meeting. When all have asked, the meeting is held once, outside the bodies, and each gets its answer. Whatever goes wrong,
+no body is left behind.
 """
 
 import contextvars
@@ -15,7 +16,7 @@ from greenlet import getcurrent, greenlet
 
 from refdist._core.base.call_sites import where
 from refdist._core.base.journal import Journal
-from refdist._core.base.where import HERE
+from refdist._core.base.where import HERE, Turns
 from refdist._core.replicas.meeting import Meeting, not_met, whereabouts
 
 
@@ -88,6 +89,7 @@ def play(
     name: Callable[[int], str],
     noun: str = "replica",
     scope: Scope | None = None,
+    contexts: Sequence[contextvars.Context] | None = None,
 ) -> list[Any]:
     """Run the body of each replica to its end, holding their meetings, and return the results.
 
@@ -95,9 +97,10 @@ def play(
         name: gives the replica and device that an index stands for, for messages.
         noun: what a body is, for messages.
         scope: entered around each stretch of a body, for state that greenlets do not carry along.
+        contexts: what each body begins in a copy of; the context around all of them unless given.
     """
-    hub = getcurrent()
-    runners = _take(count, hub)
+    hub, turns = getcurrent(), HERE.get().turns
+    runners = _take(count, hub, contexts or [contextvars.copy_context()] * count)
     results: list[Any] = [None] * count
     waiting: dict[int, Meeting] = {}
     answers: Sequence[Any] = [(body, index, results) for index in range(count)]
@@ -108,6 +111,9 @@ def play(
     ] = {}  # who has left by sys.exit(), which ends one process where workers have their own
     try:
         while True:
+            waiting = {}
+            if turns is not None:
+                todo, answers = _in_turn(turns, todo, answers)
             for index, answer in zip(todo, answers, strict=True):
                 runner = runners[index]
                 if scope is None:
@@ -115,29 +121,28 @@ def play(
                 else:
                     with scope(index, runner.gr_context if met else None):
                         message = runner.switch(answer)
-                if message is not None and type(message) is not Meeting:
+                if type(message) is Errand:
                     message = _after_errands(message, index, runner, scope)
                 if message is not None:
                     waiting[index] = message
-                    continue
-                waiting.pop(index, None)
-                if type(results[index]) is _Failure:
+                elif type(results[index]) is _Failure:
                     error = results[index].error
                     if not isinstance(error, SystemExit):
-                        came = {other: waiting[other] for other in todo if other < index and other in waiting}
-                        raise _explained(error, name(index), came, name, noun)
+                        raise _explained(error, name(index), waiting, name, noun)
                     left[index] = error
             if not waiting:
                 _give_back(runners)
                 if left:
                     raise next(iter(left.values()))
                 return results
+            if turns is not None:
+                waiting = dict(sorted(waiting.items()))
             if not agreed(waiting, count):
                 raise not_met(waiting, count, name, noun, met, last, left)
             todo = list(waiting)
             first = waiting[0]
             met, last = met + 1, (first.kind, first.site)
-            answers = _held(first, [waiting[index].payload for index in todo])
+            answers = _held(first, [meeting.payload for meeting in waiting.values()])
     except BaseException as error:
         _end(runners, scope)
         # A Ctrl-C may have arrived while the bodies were being ended.
@@ -145,6 +150,12 @@ def play(
         if stops and stops[0] is not error:
             raise stops[0] from error
         raise
+
+
+def _in_turn(turns: Turns, todo: Sequence[int], answers: Sequence[Any]) -> tuple[Sequence[int], Sequence[Any]]:
+    """Who goes on, and with what, in another order than their own."""
+    places = list(turns(len(todo)))
+    return [todo[place] for place in places], [answers[place] for place in places]
 
 
 def _after_errands(
@@ -186,33 +197,33 @@ def held_and_told(journal: Journal, meeting: Meeting, payloads: Sequence[Any]) -
         journal.met(payloads, answers)
 
 
-def _take(count: int, hub: greenlet) -> list[_Runner]:
-    """Take runners from the pool, and make those that are missing."""
-    idle, runners = _POOL.idle, list[_Runner]()
-    for _ in range(count):
-        if idle:
-            runner = idle.pop()
-            if runner.parent is not hub:
-                runner.parent = hub
-        else:
-            runner = _Runner(_work, hub)
-            runner.switch()  # a greenlet keeps what it is started with until it ends, so it is started with nothing
-        runner.gr_context = contextvars.copy_context()
+def _take(count: int, hub: greenlet, contexts: Sequence[contextvars.Context]) -> list[_Runner]:
+    """Take runners from the pool, make those that are missing, and give each a copy of its context."""
+    idle = _POOL.idle
+    runners = idle[-count:]
+    del idle[-count:]
+    for _ in range(count - len(runners)):
+        runner = _Runner(_work, hub)
+        runner.switch()  # a greenlet keeps what it is started with until it ends, so it is started with nothing
         runners.append(runner)
+    for runner, context in zip(runners, contexts, strict=True):
+        if runner.parent is not hub:
+            runner.parent = hub
+        runner.gr_context = context.copy()
     return runners
 
 
 def _give_back(runners: list[_Runner]) -> None:
     """Put idle runners back into the pool and take them off the list.
 
-    Each leaves the list first: a Ctrl-C in between only loses it, whereas one given back twice would later play two replicas.
+    They leave the list first: a Ctrl-C in between only loses them, whereas one given back twice would later play two replicas.
     """
-    idle = _POOL.idle
-    while runners:
-        runner = runners.pop()
+    for runner in runners:
         runner.gr_context = None  # so that an idle runner keeps nothing alive
-        if len(idle) < _MOST_IDLE:
-            idle.append(runner)
+    idle = _POOL.idle
+    given = runners[: max(0, _MOST_IDLE - len(idle))]
+    runners.clear()
+    idle += given
 
 
 def _work() -> None:
@@ -258,11 +269,11 @@ def agreed(waiting: Mapping[int, Meeting], count: int) -> bool:
     if first is None or len(waiting) < count:
         return False
     kind, details, site = first.kind, first.details, first.site
-    for meeting in waiting.values():
+    for its_kind, its_details, _, _, _, its_site, _ in waiting.values():
         # Usually they are the very same objects; comparing those as well would take a third of the time of a meeting.
-        if meeting.kind != kind or (meeting.site is not site and meeting.site != site):
+        if its_kind != kind or (its_site is not site and its_site != site):
             return False
-        if meeting.details is not details and meeting.details != details:
+        if its_details is not details and its_details != details:
             return False
     return True
 

@@ -1,13 +1,14 @@
 """What a replica brings to a meeting, and the error where not all come to the same one: a table of who is where."""
 
 import ast
+import functools
 import linecache
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from refdist._core.base import nest
-from refdist._core.base.call_sites import Place, Site, of_user, where
+from refdist._core.base.call_sites import Place, Site, line_text, of_user, where
 from refdist._core.base.errors import MeetingError
 
 
@@ -22,6 +23,9 @@ class Meeting(NamedTuple):
     site: Site
     called_from: Site = ()  # what led there, which need not agree
 
+
+meeting_of: Callable[[Iterable[Any]], Meeting] = functools.partial(tuple.__new__, Meeting)
+"""Make a meeting from all its fields, as Meeting(...) does, without the cost of the Python function that a named tuple calls."""
 
 Name = Callable[[int], str]
 
@@ -80,7 +84,7 @@ def _ended(met: int, last: tuple[str, Site] | None, error: BaseException | None)
 
 def _raised_at(error: BaseException) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if of_user(frame.filename)]
-    return f" at {frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}" if frames else ""
+    return f" at {line_text(frames[-1].filename, frames[-1].lineno or 0)}, in {frames[-1].name}" if frames else ""
 
 
 def _swallowing(waiting: Mapping[int, Meeting], noun: str) -> str:
@@ -89,9 +93,10 @@ def _swallowing(waiting: Mapping[int, Meeting], noun: str) -> str:
         for place in meeting.site:
             handler = _handler_around(place)
             if handler is not None:
+                at = line_text(place.file, handler[0])
                 return (
-                    f" The call stands in a `try`, whose `{handler[1]}` at {place.file}:{handler[0]} may have swallowed an error "
-                    f"on the {noun} that has not come: let it raise, or agree first, with all_reduce(), on whether to go on."
+                    f" The call stands in a `try`, whose `{handler[1]}` at {at} may have swallowed an error on the {noun} that has "
+                    f"not come: let it raise, or agree first, with all_reduce(), on whether to go on."
                 )
     return ""
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from refdist._core.base import nest
 from refdist._core.base.dtypes import numpy_dtype
-from refdist._core.base.tensor_shape import TensorShape
+from refdist._core.base.tensor_shape import StaticShape, TensorShape
 from refdist._core.devices.tensor import dtype_name
 from refdist._core.replicas.values import DistributedValues, of_parts
 
@@ -32,7 +32,7 @@ class TensorSpec:
         object.__setattr__(self, "shape", sizes)
         if sizes is not None:
             sizes = (sizes,) if isinstance(sizes, (int, np.integer)) else sizes
-            object.__setattr__(self, "shape", tuple(None if size is None else int(size) for size in sizes))
+            object.__setattr__(self, "shape", StaticShape(None if size is None else int(size) for size in sizes))
         object.__setattr__(self, "dtype", numpy_dtype(self.dtype))
 
     @property

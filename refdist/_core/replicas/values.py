@@ -2,17 +2,17 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site, where
-from refdist._core.base.jax_facts import is_concrete
 from refdist._core.base.operators import add_operators
 from refdist._core.base.where import HERE
-from refdist._core.devices.tensor import Tensor, dtype_name, numpy_text
+from refdist._core.devices.tensor import Tensor
 from refdist._core.replicas.drift import SUSPECTS
+from refdist._core.replicas.value_texts import block, long_text, short_text
 
 if TYPE_CHECKING:
     from refdist._core.devices.device import Device
@@ -29,7 +29,7 @@ Held: TypeAlias = "tuple[Any, Compiler | None, Any]"
 """A value of several parts in one of three states; replaced as a whole, so that no Ctrl-C leaves a write half done.
 
 The parts (None where there is only the compiled form), the compiler that has made the compiled form, and that form: all parts
-as the programs of that compiler take them. A plain tuple, because every staged call makes one for each variable that it writes.
+as the programs of that compiler take them.
 """
 
 
@@ -122,11 +122,16 @@ class DistributedValues:
             self.held = (self.values, compiler, compiled)
         return compiled
 
+    def _repr_html_(self) -> str:
+        from refdist._core.replicas.value_tables import value_table  # for notebooks only
+
+        return value_table(f"{type(self).__name__} of {self.count:,} components", "replica", self.values)
+
     def __repr__(self) -> str:
-        return _block(type(self).__name__, [_long_text(value) for value in self.values])
+        return block(type(self).__name__, [long_text(value) for value in self.values])
 
     def __str__(self) -> str:
-        return _block(type(self).__name__, [_short_text(value) for value in self.values])
+        return block(type(self).__name__, [short_text(value) for value in self.values])
 
 
 class PerReplica(DistributedValues):
@@ -185,17 +190,62 @@ class Mirrored(DistributedValues):
 add_operators(Mirrored, lambda value: value.nearest() if isinstance(value, Mirrored) else value, truth=False)
 
 
+class Adopted:
+    """What a program has written to all of its variables, until one of these gets another value or is taken apart.
+
+    The next run of the program then finds the values of all of them here, and replaces them by one assignment.
+    """
+
+    __slots__ = ("__weakref__", "arrays", "compiler", "whole")
+
+    def __init__(self, compiler: "Compiler", arrays: list[Any]) -> None:
+        self.compiler, self.arrays = compiler, arrays  # None for a variable that has left
+        self.whole = False  # whether each of the variables holds its share
+
+
+class Share(NamedTuple):
+    """The state of a variable that holds what a program has written to it and to others."""
+
+    adopted: Adopted
+    place: int  # among its arrays
+
+
 class Storage:
     """Where a variable keeps the value of each of its copies; nothing else writes it."""
 
-    __slots__ = ("held", "homes", "own_copies", "shape")
+    __slots__ = ("homes", "kept", "own_copies", "shape")
+    kept: "Held | Share"
 
     def __init__(self, copies: Sequence[Any], homes: "Sequence[Device]", *, own_copies: bool = False) -> None:
         assert len(copies) == len(homes)
         self.homes = tuple(homes)
         self.own_copies = own_copies  # whether each replica has a value of its own
         self.shape: tuple[int, ...] = tuple(copies[0].shape)
-        self.held: Held = (list(copies), None, None)  # the value as it is currently kept
+        self.kept = (list(copies), None, None)
+
+    @property
+    def held(self) -> Held:
+        """The value as it is currently kept."""
+        while isinstance(kept := self.kept, Share):
+            adopted, place = kept
+            if (array := adopted.arrays[place]) is not None:  # else another thread has just written the variable
+                return None, adopted.compiler, array
+        return kept
+
+    @held.setter
+    def held(self, held: Held) -> None:
+        self.take(held)
+
+    def take(self, new: "Held | Share") -> None:
+        """Replace what is kept, and leave what a program has written, where this was a share of it."""
+        kept = self.kept
+        if not isinstance(kept, Share):
+            self.kept = new
+            return
+        # In this order, so that no Ctrl-C lets a program find an old value in its last results.
+        kept.adopted.whole = False
+        self.kept = new
+        kept.adopted.arrays[kept.place] = None
 
     def copies(self) -> Sequence[Any]:
         """The value of each copy; what a compiled program has made is taken apart only when needed."""
@@ -238,34 +288,43 @@ class Storage:
         self.held = (values, None, None)
 
     @staticmethod
-    def adopt(compiler: "Compiler", storages: "Sequence[Storage]", written: Sequence[Any]) -> None:
+    def adopt(compiler: "Compiler", storages: "Sequence[Storage]", written: Sequence[Any]) -> Adopted:
         """Take what a program has written to several variables: for all of them, or for none."""
         assert len(storages) == len(written)
-        before: list[Held] = []
+        adopted, before = Adopted(compiler, list(written)), list[Held]()
         try:
-            for storage, compiled in zip(
-                storages, written, strict=False
-            ):  # every staged call does this for each variable
+            for place, storage in enumerate(storages):
                 before.append(storage.held)
-                storage.held = (None, compiler, compiled)
+                storage.take(Share(adopted, place))
         except BaseException:  # a Ctrl-C
             for storage, held in zip(storages, before, strict=False):
                 storage.held = held
             raise
+        adopted.whole = True
+        return adopted
 
     @staticmethod
     def all_or_nothing(storages: "Sequence[Storage]", write: Callable[[], Result]) -> Result:
         """Write several variables; if that fails or is interrupted, all of them keep their old values."""
         with WRITING:
-            before = [storage.held for storage in storages]
+            back: list[Callable[[], None]] = []
             try:
-                for storage, (copies, compiler, compiled) in zip(storages, before, strict=True):
-                    storage.held = (None if copies is None else [*copies], compiler, compiled)  # written in place
+                back += [storage.put_aside() for storage in storages]
                 return write()
             except BaseException:
-                for storage, held in zip(storages, before, strict=True):
-                    storage.held = held
+                for put_back in back:
+                    put_back()
                 raise
+
+    def put_aside(self) -> Callable[[], None]:
+        """Keep the value that there is now: what is returned puts it back, whatever has been written since."""
+        copies, compiler, compiled = before = self.held
+        self.held = (None if copies is None else [*copies], compiler, compiled)  # written in place
+
+        def put_back() -> None:
+            self.held = before
+
+        return put_back
 
 
 def select(value: Any, index: int) -> Any:
@@ -328,23 +387,3 @@ def _outlines(values: Sequence[Any]) -> str:
         outline = nest.outline(nest.shape_of(value))
         seen.setdefault("a single value" if outline == "None" else outline, index)
     return "; ".join(f"replica {index} has {outline}" for outline, index in seen.items())
-
-
-def _block(title: str, lines: list[str]) -> str:
-    numbered = ",\n".join(f"  {index}: {line}" for index, line in enumerate(lines))
-    return f"{title}:{{\n{numbered}\n}}"
-
-
-def _long_text(value: Any) -> str:
-    return describe(value) if is_concrete(value) else repr(value)
-
-
-def _short_text(value: Any) -> str:
-    if is_concrete(value):  # an array of JAX, which prints in a form of its own
-        return f"tf.Tensor({value}, shape={tuple(value.shape)}, dtype={dtype_name(value.dtype)})"
-    return str(value)
-
-
-def describe(tensor: Any) -> str:
-    """Print a tensor of any backend in the documented form."""
-    return f"<tf.Tensor: shape={tuple(tensor.shape)}, dtype={dtype_name(tensor.dtype)}, numpy={numpy_text(tensor)}>"

@@ -45,6 +45,15 @@ class Timed(Protocol):
 
 
 @runtime_checkable
+class Spreads(Protocol):
+    """Brings a tensor to many devices sooner than one after the other."""
+
+    def spread(self, tensor: Tensor, devices: Sequence[Device]) -> list[Tensor]:
+        """Do what `copy` does, for each of the devices."""
+        ...
+
+
+@runtime_checkable
 class LogicalDevices(Protocol):
     """Has TPU cores, several of which can be the logical devices of one replica."""
 

@@ -1,7 +1,7 @@
 """What writes and runs programs over all replicas of a strategy, as a protocol."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -47,6 +47,8 @@ class WrittenProgram:
     steps_differ: bool  # whether replicas take different steps
     further: tuple[int, ...] = ()  # the numbers of the first inputs, which the body has asked for on its way
     results: int = 0  # how many of the first outputs are what the function returns, of which each process has its own
+    common: frozenset[int] = frozenset()  # outputs that have to be the same in all processes
+    by_digest: frozenset[int] = frozenset()  # those of them that are compared, but can differ between processes only
 
 
 class Compiler(Protocol):
@@ -107,6 +109,12 @@ class Compiler(Protocol):
             specs: shape and dtype of each input.
             own_inputs: whether each replica has its own.
         """
+        ...
+
+    def compared_between_processes(
+        self, program: WrittenProgram, common_inputs: Sequence[bool], common_outputs: Collection[int]
+    ) -> WrittenProgram:
+        """Compare outputs that must be the same in all processes, too, where inputs that are not would make them differ."""
         ...
 
     def further_input(self, spec: Spec, number: int, *, own: bool) -> Tensor:

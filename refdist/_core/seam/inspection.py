@@ -10,11 +10,17 @@ LOOKS = {"numerics": ("off", "check"), "watch": ("off", "python"), "randomness":
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inspection:
-    """What is looked at, beyond what always is."""
+    """What is looked at, beyond what always is.
 
-    numerics: bool = False  # each reduction is repeated in float64
-    python: bool = False  # what replicas change in Python, and which files workers write
-    randomness: bool = False  # draws of equal numbers on several replicas
+    Args:
+        numerics: each reduction is repeated in float64.
+        python: what replicas change in Python, and which files workers write.
+        randomness: draws of equal numbers on several replicas.
+    """
+
+    numerics: bool = False
+    python: bool = False
+    randomness: bool = False
 
 
 def inspection_in(options: dict[str, Any]) -> tuple[Inspection | None, dict[str, Any]]:

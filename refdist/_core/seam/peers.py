@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from refdist._core.base import nest
+from refdist._core.base.writes_of_one_worker import OwnWrites
 
 UNEVEN: dict[int, Any] = {}
 """Tensors of a step in which workers have pieces of different shapes, by id: no single program takes these."""
@@ -17,13 +18,14 @@ class Peers(Protocol):
 
     index: int  # of this worker
     count: int
+    own_writes: OwnWrites  # what this worker has written to mirrored variables since it last met the others
 
     def exchange(self, kind: str, payloads: Sequence[Any], timeout_seconds: float | None = None) -> list[Any]:
         """Send the payloads of this worker's replicas to all workers, and return those of all replicas, in order."""
         ...
 
-    def agree(self, what: str, text: str) -> None:
-        """Raise unless all workers say the same."""
+    def agree(self, what: str, text: str, otherwise: Callable[[], str]) -> bool:
+        """Say whether all workers say the same; raise if they do not say the same otherwise, either, or nothing."""
         ...
 
     def run(self, program: Callable[..., Any], what: str, values: Sequence[Any]) -> Any:

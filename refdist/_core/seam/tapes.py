@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from refdist._core.base.later_rooms import ask
+
 if TYPE_CHECKING:
     from refdist._core.variables.variable import Variable
 
@@ -23,6 +25,10 @@ class Tapes(Protocol):
 
     def read(self, variable: "Variable", value: Any) -> Any:
         """The value of a variable, as an array that the tapes watch, if they watch the variable."""
+        ...
+
+    def has_read(self, variable: "Variable", array: Any) -> None:
+        """Tell tapes that an array was read from a variable, if they watch it."""
         ...
 
     def tensor(self, value: Any) -> Any:
@@ -62,29 +68,9 @@ class NeedsBodyTape(BaseException):
         self.sources = tuple(sources)
 
 
-class Recorder(Protocol):
-    """What functions have to know about tapes."""
-
-    def body_tape(self, sources: Sequence[Any]) -> BodyTape:
-        """A tape for the body of a function, given the tensors from outside that it watches."""
-        ...
-
-    def called_under_tapes(self, function: Any, in_python: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call a function while tapes record."""
-        ...
-
-
-_recorders: list[Recorder] = []
-
-
-def install(recorder: Recorder) -> None:
-    """Say who knows about tapes."""
-    _recorders[:] = [recorder]
-
-
 def body_tape(sources: Sequence[Any]) -> BodyTape:
     """A tape for the body of a function, given the tensors from outside that it watches."""
-    return _recorders[0].body_tape(sources)
+    return ask("body_tape", sources)
 
 
 def called_under_tapes(function: Any, in_python: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -93,4 +79,4 @@ def called_under_tapes(function: Any, in_python: Callable[..., Any], args: Any, 
     Args:
         in_python: calls its body, operation by operation.
     """
-    return _recorders[0].called_under_tapes(function, in_python, args, kwargs)
+    return ask("called_under_tapes", function, in_python, args, kwargs)

@@ -9,7 +9,7 @@ from hypothesis import strategies as generators
 import refdist as tf
 from refdist._core.backends.host_backend import HostBackend
 from refdist._core.clusters.workers import run_workers
-from refdist._core.variables import distributed_variable
+from refdist._core.variables import equal_copies
 
 NONE, SUM, MEAN, FIRST = tf.VariableAggregation
 ctx = tf.distribute.get_replica_context
@@ -210,9 +210,9 @@ def test_a_parameter_server_does_not_train(monkeypatch):
 @pytest.mark.parametrize("workers", [1, 3])
 def test_what_all_workers_add_up_is_added_up_once_for_all_of_them(workers, monkeypatch):
     sums, compared = [], []
-    fold, bits = HostBackend.fold, distributed_variable._bits
+    fold, bits = HostBackend.fold, equal_copies._bits
     monkeypatch.setattr(HostBackend, "fold", lambda self, tensors: sums.append(len(tensors)) or fold(self, tensors))
-    monkeypatch.setattr(distributed_variable, "_bits", lambda tensor: compared.append(1) or bits(tensor))
+    monkeypatch.setattr(equal_copies, "_bits", lambda tensor: compared.append(1) or bits(tensor))
 
     def program(strategy, index):
         with strategy.scope():
@@ -266,7 +266,7 @@ def test_workers_share_the_devices_of_jax():
 
     with tf.using("jax", cpus=4):
         results = run_workers(program, 4)
-        with pytest.raises(ValueError, match="share 4 devices"):
+        with pytest.raises(ValueError, match="share 4 CPUs"):
             run_workers(lambda index: index, 5)
 
     assert [(10.0, [0, 1, 2, 3])] * 4 == results

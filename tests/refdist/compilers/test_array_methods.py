@@ -95,3 +95,19 @@ def test_shapes_are_tuples_to_jax():
     assert (3, 4) == jax.tree.map(lambda size: size + 1, array.shape)
     assert [2, 3] == jax.tree.leaves({"shape": array.shape})
     assert (2, 3) == jax.eval_shape(lambda x: jnp.broadcast_to(x[0], x.shape), array).shape
+
+
+@pytest.mark.parametrize("backend", ["simulator", "jax"])
+def test_a_tensor_in_a_function_lies_nowhere_unless_it_is_in_a_replica(backend):
+    seen = []
+
+    def noted():
+        seen.append((tf.constant(1.0) + 1.0).device)
+
+    with tf.using(backend, cpus=2):
+        strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+        tf.function(lambda x: seen.append(x.device))(tf.constant(1.0))
+        tf.function(lambda: strategy.run(noted))()
+
+    place = "/job:localhost/replica:0/task:0/device:CPU:"
+    assert seen == ["", f"{place}0", f"{place}1"]

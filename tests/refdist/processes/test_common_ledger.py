@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refdist._core.processes.common_ledger import Ledger, first_difference
+from refdist._core.processes.common_ledger import ASSIGNMENT, Ledger, assignments_of_one, first_difference
 
 THINGS = st.sampled_from(["all_reduce(SUM)", "a new variable", "a compiled program (1)", "a compiled program (2)"])
 
@@ -44,6 +44,38 @@ def test_an_early_difference_is_found_much_later_too(length):
 
     assert found is not None
     assert found[0].what in ("step", "other")
+
+
+def test_a_thing_with_an_identity_is_compared_by_it_and_not_by_what_is_shown():
+    one, other, third = Ledger(), Ledger(), Ledger()
+    one.add("set at a.py:1", "w 5")
+    other.add("set at b.py:2", "w 5")
+    third.add("set at a.py:1", "w 6")
+
+    assert first_difference(one.entries(), other.entries()) is None
+    assert first_difference(one.entries(), third.entries()) is not None
+
+
+def test_what_one_worker_assigned_alone_is_still_known_long_after():
+    alone, without = Ledger(), Ledger()
+    alone.add(f"{ASSIGNMENT}: 'w:0' set to 5.0", "w 5")
+    for ledger in (alone, without):
+        for _ in range(3000):
+            ledger.add("step")
+
+    assert [f"{ASSIGNMENT}: 'w:0' set to 5.0"] == assignments_of_one(alone.entries(), without.entries())
+    assert (
+        []
+        == assignments_of_one(without.entries(), alone.entries())
+        == assignments_of_one(alone.entries(), alone.entries())
+    )
+
+
+def test_what_the_other_has_not_come_to_is_not_missing():
+    ahead, behind = ledger_of(["step"] * 5), ledger_of(["step", "other"])
+    ahead.add(f"{ASSIGNMENT}: 'w:0' set to 5.0", "w 5")
+
+    assert [] == assignments_of_one(ahead.entries(), behind.entries())
 
 
 def test_what_is_published_does_not_grow():

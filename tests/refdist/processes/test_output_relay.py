@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from refdist._core.processes.output_relay import prefix_of, wants_colour, write_whole
+from refdist._core.processes.output_relay import OutputRelay, prefix_of, wants_colour, write_whole
 from tests.refdist.processes.launches import launch
 
 
@@ -25,6 +25,38 @@ def test_what_gloo_says_about_its_ranks_is_dropped(tmp_path):
     done = launch(tmp_path, program, 1)
 
     assert ["kept [Gloo] Rank 1", "[Gloo] other"] == done.said_by(0)
+
+
+def test_what_gloo_says_in_several_threads_at_once_is_dropped_to_its_last_piece(tmp_path):
+    program = """
+        say("first")
+        say("[Gloo] Rank [Gloo] Rank 0 is connected to 1")
+        say("3 peer ranks. Expected number of connected peer ranks is : 3")
+        say("17")
+        say("")
+        say("[Gloo] Rank 0[Gloo] Rank 1 is connected to  is connected to 33 peer ranks. ")
+        say("")
+        say("3")
+        say("3 peers")
+    """
+    done = launch(tmp_path, program, 1)
+
+    assert ["first", "17", "", "3", "3 peers"] == done.said_by(0)
+
+
+def test_a_relay_that_has_ended_writes_to_no_pipe_that_somebody_has_opened_since():
+    relay = OutputRelay(lambda: None)
+    relay.start()
+    relay.finish(2, "")
+    relay.join()
+    pipes = [os.pipe() for _ in range(3)]  # which get the numbers that are free
+    relay.say(2, "too late")
+    for reading, _ in pipes:
+        os.set_blocking(reading, False)
+        with pytest.raises(BlockingIOError):
+            os.read(reading, 1)
+    for end in (end for pipe in pipes for end in pipe):
+        os.close(end)
 
 
 def test_bytes_that_are_no_text_are_replaced(tmp_path):

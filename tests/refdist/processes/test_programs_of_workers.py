@@ -76,6 +76,65 @@ def test_a_sigterm_to_one_of_two_has_both_save_once_and_end_with_the_documented_
     assert ["ckpt-1.safetensors"] == sorted(path.name for path in tmp_path.glob("kept/**/*") if "ckpt" in path.name)
 
 
+OWN_VALUES = """
+import refdist as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+me = strategy.cluster_resolver.task_id
+context = tf.distribute.get_replica_context
+with strategy.scope():
+    weight = tf.Variable([1.0, 2.0], name="weight")
+own = tf.constant(0.1 * (1 + me))
+
+@tf.function
+def mean_of_own_numbers():
+    return strategy.reduce("MEAN", tf.ones([2]) * me, axis=None), 10.0 * me
+
+print(*mean_of_own_numbers()[0].numpy().tolist(), float(mean_of_own_numbers()[1]))
+
+@tf.function
+def drift():
+    def replica():
+        weight.assign_sub(own * context().all_reduce("SUM", weight.read_value()))  # its own
+    strategy.run(replica)
+
+try:
+    drift()
+except ValueError as error:
+    print("different values" in str(error), *error.__notes__, *weight.numpy().tolist())
+
+@tf.function
+def step():
+    strategy.run(lambda: weight.assign_sub(0.1 * context().all_reduce("SUM", weight.read_value())))
+
+step()
+if me == 1:
+    weight.assign([7.0, 7.0])  # alone
+try:
+    while True:
+        step()
+except tf.errors.MeetingError as error:
+    print(str(error).replace(chr(10), " "), flush=True)
+"""
+
+
+def test_what_is_a_workers_own_may_not_reach_mirrored_variables(tmp_path):
+    done = launched(tmp_path, OWN_VALUES, 2)
+
+    for worker in range(2):
+        numbers, drift, alone = done.said_by(worker)
+        assert f"0.5 0.5 {10.0 * worker}" == numbers
+        assert drift.startswith("True raised while 2 replicas met in assign at ")
+        assert drift.endswith("in replica 1.0 2.0")
+        assert f"program.py:{line_of(done.folder, '# its own')}" in drift
+        assert "worker 1 did an assignment outside of replicas: 'weight:0' set to [7., 7.]" in alone
+        assert f"program.py:{line_of(done.folder, '# alone')}" in alone
+
+
+def line_of(folder, comment):
+    lines = (folder / "program.py").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.endswith(comment))
+
+
 # Each thread waits for its turn, so that all workers call in one order, whatever the system does.
 THREADS = """
 import sys, threading

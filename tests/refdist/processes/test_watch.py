@@ -6,6 +6,7 @@ import pytest
 from refdist._core.base.call_sites import Place
 from refdist._core.base.errors import MeetingError, WorkerLost
 from refdist._core.processes import watch as watching
+from refdist._core.processes.common_ledger import ASSIGNMENT
 from refdist._core.processes.failure import Failure
 from refdist._core.processes.watch import Watch
 
@@ -143,6 +144,22 @@ def test_programs_that_do_not_belong_together_are_told_although_nobody_waited(cl
         with pytest.raises(
             MeetingError, match="have done different things together, so that what they computed is wrong"
         ):
+            worker.require_no_failure()
+
+
+@pytest.mark.parametrize("steps", [1, 31, 40, 3000])
+def test_what_one_worker_assigned_alone_is_told_in_one_form_however_soon_it_is_found(clock, steps):
+    one, other = watches(2)
+    other.note(f"{ASSIGNMENT}: 'w:0' set to 7.0 at train.py:5", "w 7")
+    for worker in (one, other):
+        for _ in range(steps):
+            worker.begin("a compiled program (1)")
+            worker.end()
+    for _ in range(4):
+        look(clock, 0.4, one, other)
+
+    for worker in (one, other):
+        with pytest.raises(MeetingError, match=r"worker 1 did an assignment .* 'w:0' set .*:5, worker 0 did not\n"):
             worker.require_no_failure()
 
 

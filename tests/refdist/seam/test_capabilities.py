@@ -35,7 +35,9 @@ def test_a_type_with_all_methods_of_a_capability_has_it_and_one_that_lacks_one_h
 
 
 def test_there_are_seven_capabilities_and_none_of_them_is_part_of_another():
-    assert ["Timed", "LogicalDevices", "Clustered", "Joins", "Commits", "Compiles"] == [kind.__name__ for kind in KINDS]
+    assert ["Timed", "Spreads", "LogicalDevices", "Clustered", "Joins", "Commits", "Compiles"] == [
+        kind.__name__ for kind in KINDS
+    ]
     for kind in KINDS:
         assert [kind] == [other for other in KINDS if capability(backend_with(*methods(kind)), other) is not None]
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from refdist._core.base.call_sites import Site, own_place, where
 
+_MOST_SHOWN = 3
+
 
 class Written(NamedTuple):
     """A mirrored variable that one worker has changed since workers met."""
@@ -24,6 +26,10 @@ class Written(NamedTuple):
     def __str__(self) -> str:
         return f"{self.name!r} set to {self.value} at {where(self.site)}"
 
+    def identity(self) -> str:
+        """What has to be the same on all workers; the line may be another one."""
+        return f"{self.name} {self.fingerprint}"
+
 
 class _Change(NamedTuple):
     variable: Any
@@ -31,29 +37,30 @@ class _Change(NamedTuple):
     site: Site
 
 
-class OwnWrites:
-    """The writes of one worker since it last met the others."""
-
-    def __init__(self) -> None:
-        self._changes: dict[int, _Change] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._changes)
+class OwnWrites(dict[int, _Change]):
+    """The writes of one worker since it last met the others, by the variable's id; a dict, so that asking for any is no call."""
 
     def note(self, variable: Any) -> None:
         """Remember what a variable is before it is written."""
-        if id(variable) not in self._changes:
-            self._changes[id(variable)] = _Change(variable, _fingerprint(variable), own_place())
+        if id(variable) not in self:
+            self[id(variable)] = _Change(variable, _fingerprint(variable), own_place())
 
     def taken(self) -> tuple[Written, ...]:
         """What has changed; from now on nothing has."""
-        changes, self._changes = list(self._changes.values()), {}
+        changes = list(self.values())
+        self.clear()
         found: list[Written] = []
         for variable, before, site in changes:
             now = _fingerprint(variable)
             if now != before:
                 found.append(Written(variable.name, _shown(variable), now, site))
         return tuple(sorted(found))
+
+
+def listed(written: Sequence[Written]) -> str:
+    """What one worker has written, as a text of moderate length."""
+    shown = ", ".join(map(str, written[:_MOST_SHOWN]))
+    return shown if len(written) <= _MOST_SHOWN else f"{shown}, ... ({len(written)} variables)"
 
 
 def require_same_writes(written: Sequence[Sequence[Written]]) -> None:
