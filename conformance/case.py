@@ -7,7 +7,7 @@ import os
 import time
 import traceback
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from conformance import catalogue
@@ -29,10 +29,16 @@ class Verdict(NamedTuple):
     got: str = ""
 
 
-def run_case(implementation: Implementation, check: Check, replicas: int) -> Result:
-    """Open the implementation, and run a check with one replica count."""
+Examine = Callable[[BaseException], None]
+"""Looks at the error that ends a check, where it can still be debugged."""
+
+
+def run_case(implementation: Implementation, check: Check, replicas: int, examine: Examine | None = None) -> Result:
+    """Open the implementation, and run a check with one replica count; an error that is not declared may be examined."""
     start = time.perf_counter()
-    verdict = _declared(implementation, check, replicas, _verdict(implementation, check, replicas))
+    if implementation.divergence(check.id, replicas) is not None:
+        examine = None
+    verdict = _declared(implementation, check, replicas, _verdict(implementation, check, replicas, examine))
     seconds = time.perf_counter() - start
     return Result(check.id, implementation.name, replicas, seconds=seconds, **verdict._asdict())
 
@@ -76,7 +82,7 @@ def caught(results: Iterable[Result]) -> bool:
     return Status.FAIL in statuses and not statuses & {Status.CRASH, Status.TIMEOUT}
 
 
-def _verdict(implementation: Implementation, check: Check, replicas: int) -> Verdict:
+def _verdict(implementation: Implementation, check: Check, replicas: int, examine: Examine | None = None) -> Verdict:
     """Run the function of a check in a new world, and judge how it ended."""
     reason = missing_features(implementation.description, check)
     if reason is not None:
@@ -85,7 +91,7 @@ def _verdict(implementation: Implementation, check: Check, replicas: int) -> Ver
         tf = implementation.open()
     except Exception as error:
         return Verdict(Status.ERROR, short_traceback(error))
-    world = World(implementation, tf, catalogue.load()[check.id], replicas)
+    world = World(implementation, tf, catalogue.behavior(check.id), replicas)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -96,10 +102,14 @@ def _verdict(implementation: Implementation, check: Check, replicas: int) -> Ver
     except Unsupported as error:
         return Verdict(Status.UNSUPPORTED, str(error))
     except AssertionError as error:
+        if examine is not None:
+            examine(error)
         sides = (error.expected, error.got) if isinstance(error, CheckFailed) else ()
         detail = _lines(str(error), _built(world), f"at {_place(error, check)}")
         return Verdict(Status.FAIL, detail, world.built, *sides)
     except (Exception, SystemExit) as error:
+        if examine is not None:
+            examine(error)
         return Verdict(Status.ERROR, _lines(short_traceback(error), _built(world)), world.built)
     if implementation.variant_of and not world.ran_workers:
         return Verdict(Status.UNSUPPORTED, _as_on(implementation.description))

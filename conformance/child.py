@@ -17,9 +17,9 @@ from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
-from conformance import last
 from conformance.case import run_case, run_with_fault, short_traceback
 from conformance.checks import Check
+from conformance.deepening import deepened
 from conformance.faults import Fault
 from conformance.implementations import BrokenModule, Implementation, UsageError, find, locate
 from conformance.isolation import apart
@@ -75,22 +75,6 @@ def _opened(request: Mapping[str, Any]) -> tuple[Implementation, Mapping[str, Ch
     """Open the implementation; return it with the checks and the faults."""
     implementation = find(request["implementation"])
     faults = locate(request["faults"], FunctionType)() if request["faults"] else {}
-    checks = _checks(request)
+    checks = deepened(locate(request["checks"], FunctionType)(), request["deep"])
     implementation.open()
     return implementation, checks, faults
-
-
-def _checks(request: Mapping[str, Any]) -> Mapping[str, Check]:
-    """Return the checks, in deep mode each with its law if it has one."""
-    checks: Mapping[str, Check] = locate(request["checks"], FunctionType)()
-    if request["deep"] is None:
-        return checks
-    # Otherwise hypothesis makes a folder in the current directory.
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(last.cache() / "hypothesis"))
-    from conformance.deep import laws
-
-    found = laws()
-    return {
-        id: replace(check, law=found[id].bound(request["deep"])) if id in found else check
-        for id, check in checks.items()
-    }

@@ -3,20 +3,29 @@
 import argparse
 import os
 import pathlib
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
 from conformance import last
-from conformance.commands import diff, faults, listing, run, xfails
-from conformance.comparing import DEFAULT
-from conformance.describing import START_SECONDS
+from conformance.commands import diff, faults, history, listing, report_page, run, xfails
+from conformance.comparing import DEFAULT, FAIL_ON
 from conformance.implementations import GROUP, NAMES
 from conformance.output import EXIT_CODES, FAULT_EXIT_CODES
 from conformance.proofs import FAULTS
 from conformance.runner import CHECKS
 from conformance.selection import MODES
 
-DESCRIPTION = "Say which documented behaviors of the tf.distribute.Strategy API an implementation keeps."
+DESCRIPTION = """\
+Say which documented behaviors of the tf.distribute.Strategy API an
+implementation keeps.
+
+examples:
+  refdist conformance run --mode quick -n auto
+  refdist conformance run --impl jax --area REDUCE -v
+  refdist conformance run --impl my_package.module:implementation
+  refdist conformance show REDUCE-10
+"""
 NAMED = f"{', '.join(NAMES)}, one that an installed package names in {GROUP!r}, or package.module:object"
 
 Commands = Any
@@ -25,26 +34,31 @@ Commands = Any
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands; each sets the function that does it."""
-    top = argparse.ArgumentParser("python -m conformance", description=DESCRIPTION)
-    commands = top.add_subparsers(required=True, metavar="COMMAND")
-    for add in (_run, _diff, _faults, _list, _show, _update_xfails):
-        add(commands)
+    kept = argparse.RawDescriptionHelpFormatter
+    top = argparse.ArgumentParser("python -m conformance", description=DESCRIPTION, formatter_class=kept)
+    add_commands(top)
     return top
 
 
+def add_commands(parser: argparse.ArgumentParser) -> None:
+    """Add all commands to a parser."""
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for add in (_run, _report, _diff, _history, _faults, _list, _show, _update_xfails):
+        add(commands)
+
+
 def _run(commands: Commands) -> None:
-    parser = _add(commands, "run", "check implementations", run.command, [_selecting(), _executing()])
+    parser = _add(commands, "run", "check implementations", run.command, [_selecting(), _executing(), _writing()])
     parser.add_argument(
-        "--impl", action="append", metavar="NAME", help=f"{NAMED}; may be repeated (default: simulator)"
+        "--impl",
+        action="append",
+        metavar="NAME",
+        help=f"{NAMED}, or recorded:tensorflow; may be repeated (default: simulator)",
     )
     parser.add_argument("--replicas", type=_counts, default=(), metavar="1,2", help="only these replica counts")
     modes = "quick: one replica count for each check; full: all (the default); deep: all, and laws on random values"
     parser.add_argument("--mode", choices=MODES, help=modes)
     parser.add_argument("--seed", type=int, metavar="N", help="where the values of deep mode come from (default: 0)")
-    parser.add_argument("--json", type=_file, metavar="FILE", help="write the report there too")
-    parser.add_argument("--html", type=_file, metavar="FILE", help="write the report there, as one page for browsers")
-    parser.add_argument("--junit-xml", type=_file, metavar="FILE", help="write the report there, for CI servers")
-    parser.add_argument("--badge", type=_file, metavar="FILE", help="write there how many are kept, as an SVG picture")
     failures = parser.add_mutually_exclusive_group()
     kept = str(last.path()).replace("%", "%%")
     failures.add_argument("--lf", action="store_true", help=f"only what failed in the last run here, kept in {kept}")
@@ -56,9 +70,29 @@ def _run(commands: Commands) -> None:
     )
     declared = "with one ID or ID@REPLICAS and its # reason on each line"
     expected = f"what is expected to fail, a file {declared}; what passes instead is a FAIL"
-    parser.add_argument("--xfail", type=pathlib.Path, metavar="FILE", help=expected)
-    parser.add_argument("--skip", type=pathlib.Path, metavar="FILE", help=f"what is not to be run, a file {declared}")
+    for option, meaning in (("--xfail", expected), ("--skip", f"what is not to be run, a file {declared}")):
+        several = f"{meaning}; may be repeated, with the name of an implementation if there are several"
+        parser.add_argument(option, action="append", default=[], metavar="[NAME=]FILE", help=several)
+    parser.add_argument("-x", "--exitfirst", action="store_true", help="stop at the first failure")
+    here = "run checks in this process, where breakpoint() and print() work; without time limits, on one implementation"
+    parser.add_argument("--in-process", action="store_true", help=here)
+    parser.add_argument("--pdb", action="store_true", help="open a debugger where a check fails; implies --in-process")
+    shown = "show what checks print; implies --in-process"
+    parser.add_argument("-s", dest="show_output", action="store_true", help=shown)
     parser.add_argument("-v", "--verbose", action="store_true", help="one row for each behavior")
+
+
+def _report(commands: Commands) -> None:
+    summary = "put reports side by side: of several runs, machines or environments"
+    parser = _add(commands, "report", summary, report_page.command, [_writing()])
+    parser.add_argument("reports", nargs="+", metavar="REPORT", help="a JSON report of a run, or recorded:tensorflow")
+    parser.add_argument("-v", "--verbose", action="store_true", help="one row for each behavior")
+
+
+def _history(commands: Commands) -> None:
+    summary = "show how reports changed over time: how many behaviors were kept in each, and which were gained and lost"
+    parser = _add(commands, "history", summary, history.command, [])
+    parser.add_argument("reports", nargs="+", metavar="REPORT", help="a JSON report of a run")
 
 
 def _diff(commands: Commands) -> None:
@@ -66,10 +100,17 @@ def _diff(commands: Commands) -> None:
     comparable = (
         "a report file (FILE#NAME if it has several implementations), recorded:tensorflow, or an implementation"
     )
-    for name, default in zip(("one", "other"), DEFAULT, strict=True):
+    for name, default in zip(("old", "new"), DEFAULT, strict=True):
         parser.add_argument(
             name, nargs="?", default=default, help=f"{comparable}, which is then run (default: {default})"
         )
+    when = (
+        "when to exit with 1: regression, something is broken that was not (the default); lost, also if it passed and is now "
+        "declared, not supported or absent; difference, any; nothing, never"
+    )
+    parser.add_argument("--fail-on", choices=FAIL_ON, default=FAIL_ON[0], help=when)
+    parser.add_argument("--json", type=_file, metavar="FILE", help="write the differences there too")
+    parser.add_argument("--html", type=_file, metavar="FILE", help="write both sides there, as one page for browsers")
 
 
 def _faults(commands: Commands) -> None:
@@ -94,10 +135,12 @@ def _show(commands: Commands) -> None:
 
 
 def _update_xfails(commands: Commands) -> None:
-    summary = "run, and rewrite a file for --xfail: reasons stay, what passes is removed, what is new is added"
+    summary = "run, or read a report, and rewrite a file for --xfail: reasons stay, what passes is removed, what is new is added"
     parser = _add(commands, "update-xfails", summary, xfails.command, [_selecting(), _executing()])
     parser.add_argument("file", type=_file, metavar="FILE")
-    parser.add_argument("--impl", required=True, metavar="NAME", help=NAMED)
+    parser.add_argument("--impl", metavar="NAME", help=NAMED)
+    source = "take the results from this JSON report, and run nothing"
+    parser.add_argument("--from", dest="source", type=pathlib.Path, metavar="REPORT", help=source)
 
 
 def _add(
@@ -113,7 +156,7 @@ def _add(
         name,
         parents=parents,
         help=summary,
-        description=summary.capitalize() + ".",
+        description=textwrap.fill(summary.capitalize() + ".", 79),
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -130,14 +173,24 @@ def _selecting() -> argparse.ArgumentParser:
     return parser
 
 
+def _writing() -> argparse.ArgumentParser:
+    """Return the options that name the files of a report."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--json", type=_file, metavar="FILE", help="write the report there too")
+    parser.add_argument("--html", type=_file, metavar="FILE", help="write the report there, as one page for browsers")
+    parser.add_argument("--junit-xml", type=_file, metavar="FILE", help="write the report there, for CI servers")
+    parser.add_argument("--badge", type=_file, metavar="FILE", help="write there how many are kept, as an SVG picture")
+    return parser
+
+
 def _executing() -> argparse.ArgumentParser:
     """Return the options of what runs checks."""
     parser = argparse.ArgumentParser(add_help=False)
     at_once = "in how many processes at once; auto: one for each core (default: 1)"
     parser.add_argument("-n", type=_workers, default=1, metavar="N", help=at_once)
     parser.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="for each check (default: 60)")
-    start = f"for importing and for opening the implementation (default: {START_SECONDS:g})"
-    parser.add_argument("--start-timeout", type=_seconds, default=START_SECONDS, metavar="S", help=start)
+    start = "for importing and for opening the implementation (default: as --timeout)"
+    parser.add_argument("--start-timeout", type=_seconds, metavar="S", help=start)
     own = "package.module:function that returns other checks"
     parser.add_argument("--checks", default=CHECKS, metavar="PLACE", help=own)
     return parser
@@ -173,8 +226,18 @@ def _seconds(text: str) -> float:
 def _file(text: str) -> pathlib.Path:
     """Refuse at the start what could not be written after a long run."""
     path = pathlib.Path(text)
-    if path.is_dir() or not path.parent.is_dir():
+    try:
+        there = path.exists()
+        if path.is_dir() or not path.parent.is_dir():
+            raise argparse.ArgumentTypeError(
+                f"got {text!r}; expected a file in a folder that exists. Make the folder, or name a file in it."
+            )
+        if not there or path.is_file():  # others, such as a pipe, may wait for their reader
+            path.open("ab").close()
+        if not there:
+            path.unlink()
+    except OSError as error:
         raise argparse.ArgumentTypeError(
-            f"got {text!r}; expected a file in a folder that exists. Make the folder, or name a file in it."
-        )
+            f"got {text!r} ({error.strerror}); expected a file that can be written. Name another file."
+        ) from error
     return path

@@ -1,5 +1,6 @@
 """Compares two reports, behavior by behavior: `python -m conformance diff`."""
 
+import json
 import pathlib
 import sys
 import time
@@ -19,15 +20,17 @@ from conformance.implementations import Description, UnknownName
 from conformance.output import progress
 from conformance.printable import printable
 from conformance.recorded import recorded
-from conformance.report import Report, versions
-from conformance.results import Result, Status
-from conformance.runner import Job, run
+from conformance.report import RECORD, Report, versions
+from conformance.results import BROKEN, Result, Status
+from conformance.runner import Job, case_count, run
 from conformance.selection import Selection
 from conformance.terminal import COLOURS
 
 DEFAULT = ("simulator", "recorded:tensorflow")
 """What is compared by default."""
-RECORD = "recorded:"
+FAIL_ON = ("regression", "lost", "difference", "nothing")
+"""On which differences a comparison fails: each kind includes those before it, and the last one none."""
+REGRESSED = BROKEN | {Status.NOT_RUN}
 ABSENT = "absent"
 
 Statuses = tuple[Status | None, Status | None]
@@ -65,6 +68,23 @@ class Difference:
     statuses: Statuses
     reasons: tuple[str, str]
 
+    @property
+    def is_regression(self) -> bool:
+        """Whether they are broken on the second side only."""
+        return is_regression(self.statuses)
+
+
+def is_regression(statuses: Statuses) -> bool:
+    """Tell whether something is broken now that was not."""
+    return statuses[0] not in REGRESSED and statuses[1] in REGRESSED
+
+
+def fails(statuses: Statuses, fail_on: str) -> bool:
+    """Tell whether a difference makes a comparison fail."""
+    lost = statuses[0] is Status.PASS and statuses[1] is not Status.PASS
+    kinds = {"regression": is_regression(statuses), "lost": is_regression(statuses) or lost, "difference": True}
+    return kinds.get(fail_on, False)
+
 
 def side(name: str, behaviors: Sequence[Behavior]) -> Side:
     """Return what a name stands for: recorded:NAME, the file of a report, or an implementation, which is run now.
@@ -92,7 +112,7 @@ def _run_now(implementation: Description, behaviors: Sequence[Behavior]) -> Repo
     start = time.monotonic()
     job = Job(implementation.name, tuple(behavior.id for behavior in behaviors), described=implementation)
     found: list[Result] = []
-    with progress(sys.stderr) as (started, finished), closing(run(job, started)) as results:
+    with progress(sys.stderr, case_count(job)) as (started, finished), closing(run(job, started)) as results:
         for result in results:
             found.append(result)
             finished()
@@ -110,6 +130,29 @@ def differences(one: Side, other: Side, behaviors: Sequence[Behavior]) -> list[D
     return [Difference(tuple(group), *key) for key, group in groups.items()]
 
 
+def to_json(old: Side, new: Side, behaviors: Sequence[Behavior]) -> str:
+    """Write the differences of two sides as a JSON document, regressions first."""
+    found = sorted(differences(old, new, behaviors), key=lambda difference: _severity(difference.statuses))
+    document = {
+        "schema_version": 1,
+        "old": old.label,
+        "new": new.label,
+        "regressions": [each.id for one in found if is_regression(one.statuses) for each in one.behaviors],
+        "differences": [
+            {
+                "behaviors": [behavior.id for behavior in difference.behaviors],
+                "regression": is_regression(difference.statuses),
+                "old": difference.statuses[0].value if difference.statuses[0] else None,
+                "new": difference.statuses[1].value if difference.statuses[1] else None,
+                "old_reason": difference.reasons[0],
+                "new_reason": difference.reasons[1],
+            }
+            for difference in found
+        ],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
 def render(one: Side, other: Side, behaviors: Sequence[Behavior], console: Console) -> str:
     """Write the differences of two sides for the width and the colours of a console."""
     with console.capture() as capture:
@@ -125,7 +168,8 @@ def _parts(one: Side, other: Side, behaviors: Sequence[Behavior]) -> Iterator[Te
     for pair in pairs:
         group = [difference for difference in found if difference.statuses == pair]
         count = sum(len(difference.behaviors) for difference in group)
-        heading = Text(f"{one.label} ").append_text(_word(pair[0])).append(f", {other.label} ")
+        mark = Text("Regression: ", "bold red") if is_regression(pair) else Text()
+        heading = mark.append_text(Text(f"{one.label} ")).append_text(_word(pair[0])).append(f", {other.label} ")
         yield heading.append_text(_word(pair[1])).append(f": {count} behavior{'s' * (count > 1)}")
         for difference in group:
             yield from _shown(difference, one, other)
@@ -135,7 +179,9 @@ def _parts(one: Side, other: Side, behaviors: Sequence[Behavior]) -> Iterator[Te
         totals = Counter(each.status(behavior.id) for behavior in behaviors)
         counts = ", ".join(f"{totals[status]} {status.value}" for status in Status if totals[status])
         yield Text(f"{each.label}: {counts}")
-    yield Text(f"They differ in {differing} of {len(behaviors)} behaviors.")
+    worse = sum(len(difference.behaviors) for difference in found if is_regression(difference.statuses))
+    regressions = f", {worse} of them {'a regression' if worse == 1 else 'regressions'}" if worse else ""
+    yield Text(f"They differ in {differing} of {len(behaviors)} behaviors{regressions}.")
 
 
 def _shown(difference: Difference, one: Side, other: Side) -> Iterator[Text | Padding]:
@@ -151,8 +197,8 @@ def _word(status: Status | None) -> Text:
     return Text(status.value, COLOURS[status]) if status else Text(ABSENT)
 
 
-def _severity(pair: Statuses) -> tuple[list[int], list[int]]:
-    """Order pairs so that those with the worst status come first, and those that say nothing last."""
+def _severity(pair: Statuses) -> tuple[bool, list[int], list[int]]:
+    """Order pairs so that regressions come first, then those with the worst status, and those that say nothing last."""
     order = [*Status, None]
     numbers = [order.index(status) for status in pair]
-    return sorted(numbers), numbers
+    return not is_regression(pair), sorted(numbers), numbers

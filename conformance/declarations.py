@@ -18,6 +18,9 @@ Reasons = Mapping[str, str]
 """The reasons by id, or by id and replica count: "RUN-03@2"."""
 
 
+PASSES = "expected to fail, but passes"
+
+
 class WrongFile(UsageError):
     """A file that was named on the command line has the wrong content."""
 
@@ -37,6 +40,10 @@ class Declarations:
         """Return the reason why a case is not to be run, or None."""
         return reason_of(self.skips, case)
 
+    def expects(self, case: Case) -> bool:
+        """Tell whether a case is expected to fail."""
+        return reason_of(self.xfails, case) is not None
+
     def judged(self, case: Case, result: Result) -> Result:
         """Judge the result of a case that may be expected to fail."""
         reason = reason_of(self.xfails, case)
@@ -45,7 +52,7 @@ class Declarations:
         if result.status in BROKEN:
             return replace(result, status=Status.XFAIL, detail=reason)
         if result.status is Status.PASS:
-            detail = f"expected to fail, but passes; the reason was: {reason}\nRemove its line from the file."
+            detail = f"{PASSES}; the reason was: {reason}\nRemove its line from the file."
             return replace(result, status=Status.FAIL, detail=detail)
         return result
 
@@ -53,6 +60,18 @@ class Declarations:
 def reason_of(reasons: Reasons, case: Case) -> str | None:
     """Return the reason that is given for a case, or for its behavior."""
     return reasons.get(f"{case.id}@{case.replicas}", reasons.get(case.id))
+
+
+def read_all(paths: Iterable[pathlib.Path], counts: Mapping[str, tuple[int, ...]]) -> Reasons:
+    """Read several files, of which no two may have the same entry."""
+    reasons: dict[str, str] = {}
+    for path in paths:
+        found = read(path, counts)
+        twice = sorted(reasons.keys() & found.keys())
+        if twice:
+            raise WrongFile(f"{path} has {twice[0]}, as a file before it; expected it once. Remove one of the lines.")
+        reasons |= found
+    return reasons
 
 
 def read(path: pathlib.Path, counts: Mapping[str, tuple[int, ...]]) -> Reasons:
@@ -100,6 +119,15 @@ def _require_known(place: str, name: str, counts: Mapping[str, tuple[int, ...]])
     if at and replicas not in map(str, counts[id]):
         known = ", ".join(map(str, counts[id]))
         raise WrongFile(f"{place} has {name!r}; expected one of the replica counts of {id}: {known}. Correct it.")
+
+
+def undeclared(result: Result) -> Result:
+    """Return a result as it was before a file of expected failures judged it, as far as it is still known."""
+    if result.status is Status.XFAIL:
+        return replace(result, status=Status.FAIL)
+    if result.status is Status.FAIL and result.detail.startswith(PASSES):
+        return replace(result, status=Status.PASS, detail="")
+    return result
 
 
 def rewritten(text: str, results: Iterable[Result]) -> str:

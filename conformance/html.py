@@ -2,10 +2,12 @@
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
 from conformance import catalogue
+from conformance.comparing import Difference, Side
 from conformance.page import SIGNS, Page
 from conformance.printable import printable
 from conformance.report import Report
@@ -34,8 +36,12 @@ BROKEN_SHOWN = 8
 """How many broken behaviors of an implementation are listed at the top; the others are folded away."""
 
 
-def render(report: Report) -> str:
-    """Write the report as an HTML document; the same report gives the same bytes."""
+Comparison = tuple[Side, Side, Sequence[Difference]]
+"""Two sides, and in what they differ."""
+
+
+def render(report: Report, comparison: Comparison | None = None) -> str:
+    """Write the report as an HTML document, below what two sides of it differ in; the same report gives the same bytes."""
     # Late, because only this rendering needs it.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -51,6 +57,8 @@ def render(report: Report) -> str:
     return environment.get_template("report.html.jinja").render(
         report=report,
         page=Page(report),
+        comparison=comparison,
+        area_names=catalogue.AREAS,
         meanings=[(status, MEANINGS[status]) for status in SHOWN],
         gravity={status: place for place, status in enumerate(Status)},
         signs=SIGNS,

@@ -24,6 +24,14 @@ Started = Callable[[str, Case], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Debug:
+    """How cases run in the foreground."""
+
+    pdb: bool = False
+    """Whether a debugger opens where a check fails."""
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """What to run on one implementation."""
 
@@ -50,6 +58,8 @@ class Job:
     patient: bool = False
     """Whether to run even cases that need a broken behavior."""
     declarations: Declarations = field(default_factory=Declarations)
+    debug: Debug | None = None
+    """How to run the cases in this process; if None, they run in others."""
     described: Description | NotStarted | None = None
     """What is known of the implementation, or why it could not be started; if None, it is asked."""
 

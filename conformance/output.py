@@ -8,26 +8,26 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TextIO, TypeVar
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from conformance.printable import printable
 from conformance.results import Case
 from conformance.runner import Started, SuiteError
 
 USAGE, BROKEN, NOTHING, INTERRUPTED = 2, 3, 5, 130
-EXIT_CODES = """exit codes: 0 all that was checked conforms, 1 something does not, 2 wrong usage,
-3 the suite broke or an implementation crashed, 5 nothing was checked,
+EXIT_CODES = """exit codes: 0 all that was checked conforms, 1 something does not, 2 wrong
+usage, 3 the suite broke or an implementation crashed, 5 nothing was checked,
 130 interrupted"""
-FAULT_EXIT_CODES = """exit codes: 0 all faults are caught, 1 one is missed, 2 wrong usage, 3 the suite broke,
-5 nothing was proved, 130 interrupted"""
+FAULT_EXIT_CODES = """exit codes: 0 all faults are caught, 1 one is missed, 2 wrong usage, 3 the
+suite broke, 5 nothing was proved, 130 interrupted"""
 
 
 @contextlib.contextmanager
-def progress(stream: TextIO) -> Generator[tuple[Started, Callable[[], None]]]:
+def progress(stream: TextIO, total: int | None = None) -> Generator[tuple[Started, Callable[[], None]]]:
     """Show on a terminal how many cases are done and which is running; yield functions to call when one starts and ends."""
-    columns = (SpinnerColumn(), TextColumn("{task.completed} done, {task.description}"), TimeElapsedColumn())
+    columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(file=stream), transient=True, disable=not stream.isatty()) as shown:
-        task = shown.add_task("starting", total=None)
+        task = shown.add_task("starting", total=total)
 
         def started(implementation: str, case: Case) -> None:
             shown.update(task, description=f"{implementation}: {case}")
@@ -41,18 +41,28 @@ def progress(stream: TextIO) -> Generator[tuple[Started, Callable[[], None]]]:
 Found = TypeVar("Found")
 
 
-def collected(runs: Iterable[Callable[[Started], Generator[Found]]]) -> tuple[list[Found], int]:
-    """Run with a line of progress; return what was found, and an exit code if it is not complete."""
+def collected(
+    runs: Iterable[Callable[[Started], Generator[Found]]],
+    total: int | None = None,
+    last: Callable[[Found], bool] = lambda _: False,
+) -> tuple[list[Found], int]:
+    """Run with a line of progress; return what was found, and an exit code if it is not complete.
+
+    Args:
+        last: tells of something found whether the run ends with it.
+    """
     found: list[Found] = []
     code = 0
     try:
-        with progress(sys.stderr) as (started, finished):
+        with progress(sys.stderr, total) as (started, finished):
             for run in runs:
                 try:
                     with contextlib.closing(run(started)) as results:
                         for result in results:
                             found.append(result)
                             finished()
+                            if last(result):
+                                return found, code
                 except SuiteError as error:
                     complain(str(error))
                     code = BROKEN

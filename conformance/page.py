@@ -1,12 +1,13 @@
 """What the HTML page says about a report, and how it words it."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 
-from conformance import catalogue
-from conformance.catalogue import Behavior
+from conformance.catalogue import Behavior, load
+from conformance.causes import causes
+from conformance.documented_places import Section, check_source, sections
 from conformance.report import Report, reproduction
 from conformance.results import BROKEN, DECLARED, SILENT, Result, Status, worst
 from conformance.selection import Selection
@@ -14,6 +15,8 @@ from conformance.terminal import SHOWN
 
 SIGNS = {"kept": "✓", "broken": "✗", "blocked": "○", "declared": "≠", "silent": "-"}
 SHORT_CHARACTERS = 100
+SHORT_PAGE = 40
+"""A page with no more behaviors has no need to fold them away."""
 
 
 def group_of(status: Status) -> str:
@@ -140,8 +143,23 @@ class Summary:
 
     name: str
     totals: Counter[Status]
-    broken: Sequence[Cell]
+    causes: Sequence[tuple[str, Sequence[Cell]]]
+    """Why behaviors are broken, and which."""
     complete: bool
+    certified: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def broken(self) -> list[Cell]:
+        """The behaviors that are broken."""
+        return [cell for _, cells in self.causes for cell in cells]
+
+    @property
+    def identity(self) -> str:
+        """What was certified, when and where, in words."""
+        known = self.certified
+        package = " ".join(filter(None, [known.get("package", ""), known.get("version", "")]))
+        commit = f"commit {known['commit']}" if "commit" in known else ""
+        return "; ".join(filter(None, [package, commit, known.get("date", ""), known.get("platform", "")]))
 
     @property
     def groups(self) -> dict[str, int]:
@@ -194,9 +212,15 @@ class Page:
     def summaries(self) -> Iterator[Summary]:
         """Each implementation, with what is broken."""
         for name in self.report.implementations:
-            cells = [self.cell(behavior, name) for behavior in self.report.behaviors]
-            broken = [cell for cell in cells if cell and cell.status in BROKEN]
-            yield Summary(name, self.report.totals(name), broken, self.report.complete)
+            found = [
+                (
+                    cause.text,
+                    [Cell(load()[id], name, self.report.cases(id, name), self.report.selection) for id in cause.ids],
+                )
+                for cause in causes(self.report, name)
+            ]
+            facts = self.report.certified.get(name, {})
+            yield Summary(name, self.report.totals(name), found, self.report.complete, facts)
 
     @property
     def absent(self) -> list[str]:
@@ -236,13 +260,24 @@ class Page:
         """Return the counts that are not zero, in the order in which a reader looks for them."""
         return [(status, totals[status]) for status in SHOWN if totals[status]]
 
-    def sources(self, behavior: Behavior) -> dict[str, list[str]]:
+    def sources(self, behavior: Behavior) -> dict[str, list[Section]]:
         """Return the sections by page."""
-        pages: dict[str, list[str]] = {}
-        for source in behavior.sources:
-            file, _, section = source.partition("#")
-            pages.setdefault(catalogue.PAGES[file[:3]], []).append(section)
+        pages: dict[str, list[Section]] = {}
+        for section in sections(behavior):
+            pages.setdefault(section.page, []).append(section)
         return pages
+
+    def check(self, behavior: Behavior) -> str:
+        """Return the text of the check of a behavior that is not simply kept, if it is a check of the suite."""
+        asked = self.gravest(behavior) not in ("kept", "silent") and not self.report.selection.checks
+        return check_source(behavior.id) if asked else ""
+
+    def open_area(self, area: str) -> bool:
+        """Tell whether an area is unfolded at first: something of it is broken or was not run, or the page is short."""
+        if len(self.report.behaviors) <= SHORT_PAGE:
+            return True
+        found = {status for name in self.report.implementations for status in self.report.totals(name, area)}
+        return bool(found & (BROKEN | {Status.NOT_RUN}))
 
     def group(self, status: Status) -> str:
         """Return the group of a status."""

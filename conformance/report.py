@@ -7,7 +7,8 @@ The JSON document, version 1 (`schema_version` grows when a field changes its me
     seconds          the real time of the whole run
     selection        what was asked for: implementations, areas, keywords, replicas (an empty list is no restriction),
                      mode (quick, full, deep) and seed
-    versions         of Python and of the packages that matter, by name
+    versions         of Python and of the packages that matter, by name; that of the suite is called conformance
+    certified        by implementation, what was certified: package, version, commit, and date and platform of the run
     results          one object per case: id, implementation, replicas (null if there is no check), status, detail,
                      seconds, strategy, expected, got. status is one of PASS FAIL ERROR TIMEOUT CRASH, NOT RUN,
                      DIVERGES XFAIL, UNSUPPORTED SKIP
@@ -20,13 +21,15 @@ docs/report.md says more about each field, and report.schema.json says it for pr
 
 import json
 import platform
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
+from html import escape
 from importlib import metadata
-from typing import Any
+from typing import Any, cast
 
 from conformance import catalogue
 from conformance.catalogue import Behavior
@@ -34,6 +37,9 @@ from conformance.results import BROKEN, SILENT, Result, Status, is_count, is_sec
 from conformance.selection import MODES, Selection
 
 SCHEMA_VERSION = 1
+Certified = Mapping[str, Mapping[str, str]]
+RECORD = "recorded:"
+"""What the name of an implementation begins with whose results were recorded earlier."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Report:
     selection: Selection
     versions: Mapping[str, str]
     complete: bool = True
+    certified: Certified = field(default_factory=dict[str, Mapping[str, str]])
+    """What was certified of each implementation, and when and where; recorded, so that the same report gives the same bytes."""
 
     @cached_property
     def implementations(self) -> tuple[str, ...]:
@@ -91,6 +99,7 @@ class Report:
             "seconds": self.seconds,
             "selection": asdict(self.selection),
             "versions": dict(self.versions),
+            "certified": {name: dict(facts) for name, facts in self.certified.items()},
             "results": [result.to_dict() for result in self.results],
             "behaviors": [self._summary(behavior) for behavior in self.behaviors],
             "totals": {
@@ -99,6 +108,18 @@ class Report:
             },
         }
         return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+    def _repr_html_(self) -> str:
+        # Without a style of its own, because refdist need not be there; notebooks have one for plain tables.
+        names = "".join(f"<th>{escape(name)}</th>" for name in self.implementations)
+        totals = [self.totals(name) for name in self.implementations]
+        found = [status for status in Status if any(total[status] for total in totals)]
+        rows = "".join(
+            f"<tr><td>{status.value}</td>{''.join(f'<td>{total[status]}</td>' for total in totals)}</tr>"
+            for status in found
+        )
+        title = f"Behaviors of the documentation{'' if self.complete else ', of which not all were checked'}"
+        return f"<table><caption>{title}</caption><tr><th>status</th>{names}</tr>{rows}</table>"
 
     @classmethod
     def from_json(cls, text: str) -> "Report":
@@ -121,12 +142,18 @@ class Report:
         _require(is_seconds(document.get("seconds")), "seconds from 0 upwards")
         _require(isinstance(versions, dict) and _are_texts(versions.values()), "the versions as an object of texts")
         _require(isinstance(document.get("complete"), bool), "true or false as complete")
+        certified = document.get("certified", {})
+        _require(
+            isinstance(certified, dict) and all(map(_is_facts, certified.values())),
+            "texts by name as what was certified",
+        )
         return cls(
             results=tuple(map(Result.from_dict, results)),
             seconds=document["seconds"],
             selection=_selection(document.get("selection")),
             versions=versions,
             complete=document["complete"],
+            certified=certified,
         )
 
     @cached_property
@@ -159,7 +186,10 @@ def reproduction(selection: Selection, *cases: Result) -> str:
     counts = ",".join(str(case.replicas) for case in cases if case.replicas is not None)
     replicas = f" --replicas {counts}" if counts else ""
     drawn = f" --mode deep --seed {selection.seed}" if selection.mode == "deep" else ""
-    return f"python -m conformance run --impl {shlex.quote(first.implementation)} -k {first.id}{replicas}{drawn}"
+    others = f" --checks {shlex.quote(selection.checks)}" if selection.checks else ""
+    # What was recorded, or comes from one of several reports, has the name of the implementation in it.
+    name = re.sub(r" \[[^]]*\]$", "", first.implementation).removeprefix(RECORD)
+    return f"python -m conformance run --impl {shlex.quote(name)} -k {first.id}{replicas}{drawn}{others}"
 
 
 def _selection(values: Any) -> Selection:
@@ -172,6 +202,7 @@ def _selection(values: Any) -> Selection:
     _require(isinstance(counts, list) and all(map(is_count, counts)), "a list of counts as replicas of the selection")
     _require(values.get("mode", "full") in MODES, f"one of {', '.join(MODES)} as mode of the selection")
     _require(isinstance(values.get("seed", 0), int), "a whole number as seed of the selection")
+    _require(isinstance(values.get("checks", ""), str), "a text as checks of the selection")
     known: dict[str, Any] = {field.name: values[field.name] for field in fields(Selection) if field.name in values}
     frozen: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
     return Selection(**frozen)
@@ -180,6 +211,10 @@ def _selection(values: Any) -> Selection:
 def _require(fits: bool, what: str) -> None:
     if not fits:
         raise ValueError(f"expected {what}")
+
+
+def _is_facts(value: object) -> bool:
+    return isinstance(value, dict) and _are_texts(cast("dict[str, object]", value).values())
 
 
 def _are_texts(values: Iterable[object]) -> bool:
@@ -194,4 +229,4 @@ def versions() -> dict[str, str]:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return {"conformance": found.get("refdist", "not installed"), **found}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from conformance.case import caught, missing_features, prove, run_case
 from conformance.checks import Check
 from conformance.describing import NotStarted, SuiteError
+from conformance.foreground import run_in_foreground
 from conformance.implementations import Description
 from conformance.jobs import CHECKS, HEAVY, Job, Started, Task, run_tasks
 from conformance.results import BROKEN, Case, Result, Status
@@ -19,6 +20,7 @@ __all__ = [
     "Started",
     "SuiteError",
     "Task",
+    "case_count",
     "caught",
     "prove",
     "run",
@@ -46,6 +48,13 @@ def run(job: Job, started: Started = lambda _, __: None) -> Generator[Result]:
         for case in waiting:
             yield _skip(job, case) or Result(case.id, job.implementation, case.replicas, error.status, error.detail)
         raise
+
+
+def case_count(job: Job) -> int:
+    """Return how many results a job has at least: one for each case, in quick mode for each behavior."""
+    checks = job.loaded_checks()
+    found = [len(_cases(job, id, checks)) or (id not in checks and job.only is None) for id in job.ids]
+    return sum(map(bool, found)) if job.mode == "quick" else sum(found)
 
 
 def _results(job: Job, checks: Mapping[str, Check], started: Started) -> Generator[Result]:
@@ -122,7 +131,8 @@ def _in_order(
         return replace(task, cases=tuple(kept))
 
     try:
-        with closing(run_tasks(job, implementation, batches(), started)) as answers:
+        run_them = run_tasks if job.debug is None else run_in_foreground
+        with closing(run_them(job, implementation, batches(), started)) as answers:
             for case, raw in answers:
                 result = job.declarations.judged(case, raw)
                 # A case that passes though it was expected to fail does not block others.

@@ -21,6 +21,8 @@ class Selection:
     replicas: tuple[int, ...] = ()
     mode: str = "full"
     seed: int = 0
+    checks: str = ""
+    """The place of other checks than those of the suite."""
 
     def of(self, catalogue: Mapping[str, Behavior]) -> list[Behavior]:
         """Return the selected behaviors in catalogue order; a keyword that is an id selects only that behavior."""

@@ -60,5 +60,17 @@ def stopped_by_interrupts() -> Generator[Stop]:
         stop.close()
 
 
+@contextmanager
+def uninterrupted() -> Generator[None]:
+    """Leave interrupts without effect, while there is something short to do that must come to its end."""
+    own = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM) if own}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def _interrupts(number: signal.Signals) -> bool:
     return signal.getsignal(number) is signal.default_int_handler

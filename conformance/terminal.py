@@ -8,7 +8,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from conformance import catalogue
 from conformance.catalogue import Behavior
+from conformance.causes import Cause, causes
+from conformance.documented_places import check_place, sections
 from conformance.printable import printable
 from conformance.report import Report, reproduction
 from conformance.results import BROKEN, Result, Status
@@ -59,10 +62,18 @@ def _show(report: Report, console: Console, verbose: bool) -> None:
     for name in report.implementations:
         _show_reasons(report, name, console)
     for name in report.implementations:
+        found = causes(report, name)
+        broken = sum(len(cause.ids) for cause in found)
+        if len(found) < broken:
+            hint = "" if verbose else " One of each is shown; -v shows all."
+            line = f"\n{broken} behaviors are broken on {name}, by {len(found)} cause{'s' * (len(found) > 1)}.{hint}"
+            console.print(Text(line))
         shown: set[str] = set()
-        for behavior in report.behaviors:
-            if report.statuses.get((behavior.id, name)) in BROKEN:
-                shown.add(_show_finding(report, behavior, name, console, shown))
+        for cause in found:
+            for id in cause.ids if verbose else cause.ids[:1]:
+                shown.add(_show_finding(report, catalogue.load()[id], name, console, shown))
+            if len(cause.ids) > 1:
+                console.print(Padding(_same_cause(cause), (0, 0, 0, 2)))
     console.print()
     for name in report.implementations:
         line = Text(f"{name}: ").append_text(_counts(report.totals(name), separator=", "))
@@ -126,9 +137,27 @@ def _show_finding(
     detail = found[0].detail
     text = f"{detail.splitlines()[0]} (as above)" if detail in shown and detail.count("\n") >= LONG else detail
     console.print(Padding(Text(printable(text)), (0, 0, 0, 4)))
-    # Not wrapped, so that it can be copied.
+    # Not wrapped, so that they can be copied.
+    for line in _places(report, behavior):
+        console.print(Text(f"  {line}", "dim"), soft_wrap=True)
     console.print(Text(f"  {reproduction(report.selection, found[0])}", "cyan"), soft_wrap=True)
     return detail
+
+
+def _places(report: Report, behavior: Behavior) -> list[str]:
+    """Say where a behavior is documented and where it is checked."""
+    place = "" if report.selection.checks else check_place(behavior.id)
+    return [sections(behavior)[0].address, *([f"check: {place}"] if place else [])]
+
+
+def _same_cause(cause: Cause) -> Text:
+    """Say which other behaviors break for the same reason."""
+    text = Text("The same cause, ").append(printable(cause.text), "bold")
+    return text.append(f", breaks {len(cause.ids)} behaviors: ").append(_listed(cause.ids), "dim")
+
+
+def _listed(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:IDS_SHOWN]) + (f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else "")
 
 
 def _counts_of(found: list[Result], cases: list[Result]) -> str:
@@ -158,7 +187,6 @@ def _reason_table(reasons: Mapping[str, list[str]]) -> Table:
     table.add_column(justify="right", width=6)
     table.add_column()
     for reason, ids in sorted(reasons.items(), key=lambda entry: -len(entry[1])):
-        more = f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else ""
-        text = Text(f"{printable(reason)}\n").append(", ".join(ids[:IDS_SHOWN]) + more, "dim")
+        text = Text(f"{printable(reason)}\n").append(_listed(ids), "dim")
         table.add_row(str(len(ids)), text)
     return table

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
-from unittest import mock
 
 import numpy.typing as npt
 
@@ -71,9 +70,12 @@ class World(Expectations):
         """
         with self.machine(gpus=self.replicas):
             self.built = f"{MULTI_WORKER} with one worker and {self.replicas} replica{'s' * (self.replicas > 1)}"
-            with mock.patch.dict(os.environ):
-                os.environ.pop("TF_CONFIG", None)
+            config = os.environ.pop("TF_CONFIG", None)
+            try:
                 strategy = self.tf.distribute.MultiWorkerMirroredStrategy()
+            finally:
+                if config is not None:
+                    os.environ["TF_CONFIG"] = config
             yield strategy
 
     def names(self, count: int | None = None) -> list[str]:

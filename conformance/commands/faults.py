@@ -19,7 +19,7 @@ def command(options: argparse.Namespace) -> int:
         options.impl,
         tuple(behavior.id for behavior in behaviors),
         timeout=options.timeout,
-        start_timeout=options.start_timeout,
+        start_timeout=options.start_timeout or options.timeout,
         checks=options.checks,
         faults=options.faults,
         workers=options.n,

@@ -6,32 +6,64 @@ import importlib.util
 import pathlib
 import shlex
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import FunctionType
 
 from rich.console import Console
 
 from conformance import badge, catalogue, declarations, html, junit, last, terminal
+from conformance.certified import certified
 from conformance.checks import Check
 from conformance.declarations import Declarations
 from conformance.describing import NotStarted, describe
-from conformance.implementations import UsageError, locate, origins
+from conformance.implementations import Description, UsageError, locate, origins, place_of
+from conformance.jobs import Debug
 from conformance.output import collected, complain, nothing_selected, save, write
-from conformance.report import Report, versions
-from conformance.results import Result
-from conformance.runner import Job, run
+from conformance.recorded import recorded
+from conformance.report import RECORD, Report, versions
+from conformance.results import BROKEN, Result
+from conformance.runner import CHECKS, Job, case_count, run
 from conformance.selection import Selection
+from conformance.stopping import uninterrupted
 
 
 def command(options: argparse.Namespace) -> int:
     """Check implementations one after another, and print the report even if the run is interrupted."""
+    require_template(options)
     earlier = _earlier(options)
     selection = chosen(options, earlier)
+    columns = _records(selection, earlier)
     jobs = [job for job in _jobs(options, selection, earlier) if job.ids]
+    _require_foreground(options, jobs)
     start = time.monotonic()
-    results, code = run_jobs(jobs)
-    ordered = tuple(in_catalogue_order(results, [job.implementation for job in jobs]))
-    report = Report(ordered, time.monotonic() - start, selection, versions(), complete=code == 0)
+    results, code = run_jobs(jobs, first_failure=options.exitfirst)
+    stopped = options.exitfirst and any(result.status in BROKEN for result in results)
+    # What was done is told, however often the run is cancelled.
+    with uninterrupted():
+        kept = [result for column in columns.values() for result in column.results]
+        ordered = tuple(in_catalogue_order([*results, *kept], selection.implementations))
+        report = Report(
+            ordered,
+            time.monotonic() - start,
+            selection,
+            versions(),
+            complete=code == 0 and not stopped,
+            certified={job.implementation: _certified(job) for job in jobs}
+            | {name: facts for column in columns.values() for name, facts in column.certified.items()},
+        )
+        if not ordered and not code:
+            return nothing_selected("nothing failed in that run, or nothing of it is selected" if earlier else None)
+        write(terminal.render(report, Console(), verbose=options.verbose))
+        write(f"mode {selection.mode}, seed {selection.seed}\n")
+        save_all(options, report)
+        if results:
+            _keep(report)
+    return code or report.exit_code()
+
+
+def save_all(options: argparse.Namespace, report: Report) -> None:
+    """Write a report to the files that the options name."""
     for file, render in (
         (options.json, Report.to_json),
         (options.html, html.render),
@@ -40,19 +72,65 @@ def command(options: argparse.Namespace) -> int:
     ):
         if file is not None:
             save(file, render(report))
-    if results:
-        _keep(report)
-    if results or code:
-        write(terminal.render(report, Console(), verbose=options.verbose))
-        write(f"mode {selection.mode}, seed {selection.seed}\n")
-    else:
-        return nothing_selected("nothing failed in that run, or nothing of it is selected" if earlier else None)
-    return code or report.exit_code()
 
 
-def run_jobs(jobs: Iterable[Job]) -> tuple[list[Result], int]:
-    """Run jobs with a line of progress; return what was found, and an exit code if the run is not complete."""
-    return collected(functools.partial(run, job) for job in jobs)
+def run_jobs(jobs: Sequence[Job], *, first_failure: bool = False) -> tuple[list[Result], int]:
+    """Run jobs with a bar of progress; return what was found, and an exit code if the run is not complete."""
+    return collected(
+        [functools.partial(run, job) for job in jobs],
+        sum(map(case_count, jobs)),
+        lambda result: first_failure and result.status in BROKEN,
+    )
+
+
+def require_template(options: argparse.Namespace) -> None:
+    """Refuse before a run what could not be written after it."""
+    if options.html is not None and importlib.util.find_spec("jinja2") is None:
+        raise UsageError(
+            "got --html, and jinja2 is not installed; expected it, to write the page. "
+            "Install it with `pip install jinja2`, or write --json, of which `python -m conformance report` makes a page later."
+        )
+
+
+def _require_foreground(options: argparse.Namespace, jobs: Sequence[Job]) -> None:
+    """Refuse to run in this process what needs several."""
+    if _debug(options) is None:
+        return
+    if len(jobs) > 1 or options.n > 1:
+        raise UsageError(
+            f"got --in-process, --pdb or -s with {len(jobs)} implementations and -n {options.n}; expected one implementation and "
+            f"one process, which is this one. Leave out the others."
+        )
+
+
+def _debug(options: argparse.Namespace) -> Debug | None:
+    wanted = options.in_process or options.pdb or options.show_output
+    return Debug(pdb=options.pdb) if wanted else None
+
+
+def _records(selection: Selection, earlier: Report | None) -> dict[str, Report]:
+    """Return what was recorded of implementations whose names say so, as far as it is selected; it cannot be run again."""
+    ids = {behavior.id for behavior in selection.of(catalogue.load())}
+    found: dict[str, Report] = {}
+    for name in dict.fromkeys(selection.implementations):
+        if name.startswith(RECORD) and earlier is None:
+            record = recorded(name.removeprefix(RECORD))
+            results = [
+                replace(result, implementation=name)
+                for result in record.results
+                if result.id in ids and (not selection.replicas or result.replicas in (*selection.replicas, None))
+            ]
+            facts = record.certified.get(name.removeprefix(RECORD), {})
+            found[name] = replace(record, results=tuple(results), certified={name: facts})
+    return found
+
+
+def _certified(job: Job) -> dict[str, str]:
+    """Return what is known of what a job certifies."""
+    known = isinstance(job.described, Description)
+    package = job.described.package if isinstance(job.described, Description) else ""
+    place = place_of(job.implementation).partition(":")[0].partition(".")[0]
+    return certified(package if known else place)
 
 
 def chosen(options: argparse.Namespace, earlier: Report | None = None) -> Selection:
@@ -73,6 +151,7 @@ def chosen(options: argparse.Namespace, earlier: Report | None = None) -> Select
         options.replicas,
         mode,
         before.seed if options.seed is None else options.seed,
+        "" if options.checks == CHECKS else options.checks,
     )
 
 
@@ -106,13 +185,13 @@ def _jobs(options: argparse.Namespace, selection: Selection, earlier: Report | N
     """Make one job for each implementation."""
     declared = _declarations(options, selection)
     jobs: list[Job] = []
-    for name in dict.fromkeys(selection.implementations):
+    for name in _runnable(selection):
         only = last.failed(earlier, name) if earlier else None
         ids = tuple(behavior.id for behavior in selection.of(catalogue.load()))
         if only is not None:
             ids = tuple(id for id in ids if any(case.id == id for case in only))
         try:
-            described = describe(name, options.start_timeout)
+            described = describe(name, options.start_timeout or options.timeout)
         except NotStarted as error:
             described = error
         job = Job(
@@ -120,34 +199,55 @@ def _jobs(options: argparse.Namespace, selection: Selection, earlier: Report | N
             ids,
             selection.replicas or None,
             options.timeout,
-            options.start_timeout,
+            options.start_timeout or options.timeout,
             options.checks,
             mode=selection.mode,
             seed=selection.seed,
             workers=options.n,
             only=only,
-            declarations=declared,
+            declarations=declared[name],
+            debug=_debug(options),
             described=described,
         )
         jobs.append(job)
     return jobs
 
 
-def _declarations(options: argparse.Namespace, selection: Selection) -> Declarations:
-    """Read the files that say what is expected to fail and what is not to be run."""
-    if options.xfail is None and options.skip is None:
-        return Declarations()
-    if len(selection.implementations) > 1:
-        raise UsageError(
-            f"got --xfail or --skip with {len(selection.implementations)} implementations; expected one, "
-            f"whose file it is. Run the implementations one by one."
-        )
+def _runnable(selection: Selection) -> list[str]:
+    """Return the implementations that are to be run, each once."""
+    return [name for name in dict.fromkeys(selection.implementations) if not name.startswith(RECORD)]
+
+
+def _declarations(options: argparse.Namespace, selection: Selection) -> dict[str, Declarations]:
+    """Read, for each implementation, the files that say what is expected to fail and what is not to be run."""
+    names = _runnable(selection)
+    if not options.xfail and not options.skip:
+        return dict.fromkeys(names, Declarations())
     checks: Mapping[str, Check] = locate(options.checks, FunctionType)()
     counts = {id: check.replicas for id, check in checks.items()}
-    xfails, skips = (
-        declarations.read(path, counts) if path is not None else {} for path in (options.xfail, options.skip)
-    )
-    return Declarations(xfails, skips)
+    files = [files_by_name(given, names) for given in (options.xfail, options.skip)]
+    return {name: Declarations(*(declarations.read_all(found[name], counts) for found in files)) for name in names}
+
+
+def files_by_name(given: Iterable[str], names: Sequence[str]) -> dict[str, list[pathlib.Path]]:
+    """Divide files among implementations: NAME=FILE is for one, and FILE alone for the only one.
+
+    >>> files_by_name(["jax=a.txt", "simulator=b.txt", "jax=c.txt"], ["simulator", "jax"])
+    {'simulator': [PosixPath('b.txt')], 'jax': [PosixPath('a.txt'), PosixPath('c.txt')]}
+    """
+    found: dict[str, list[pathlib.Path]] = {name: [] for name in names}
+    for text in given:
+        owner, _, file = text.partition("=")
+        if owner in found and file:
+            found[owner].append(pathlib.Path(file))
+        elif len(names) == 1:
+            found[names[0]].append(pathlib.Path(text))
+        else:
+            raise UsageError(
+                f"got the file {text!r} with {len(names)} implementations; expected one of {', '.join(names)} before it, "
+                f"whose file it is. Write for example {names[0] if names else 'NAME'}={file or text}."
+            )
+    return found
 
 
 def _keep(report: Report) -> None:

@@ -1,5 +1,6 @@
 """The planted faults: one way per behavior to break refdist so that exactly this promise fails."""
 
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -74,6 +75,7 @@ class Plant:
             self.replace(owner, name, wrapper(original))
 
 
+_OF_OTHERS = {"conformance", "simulator", "keras", "initializers", "losses", "metrics", "optimizers"}
 FaultFunction = Callable[[Plant], None]
 
 
@@ -100,7 +102,21 @@ def fault(id: str) -> Callable[[FaultFunction], FaultFunction]:
 
 def faults() -> Mapping[str, Fault]:
     """Import every module of this package, and return all faults by id."""
+    _look_up_names(importlib.import_module("refdist"), set())
     return _registry.load()
+
+
+def _look_up_names(module: Any, known: set[str]) -> None:
+    """Look up what refdist has: a name that is first asked for while a fault is planted would stay broken after it."""
+    known.add(module.__name__)
+    for name in set(module.__all__) - _OF_OTHERS:
+        found = getattr(module, name)
+        if (
+            getattr(found, "__name__", "").startswith("refdist.")
+            and hasattr(found, "__all__")
+            and found.__name__ not in known
+        ):
+            _look_up_names(found, known)
 
 
 def _require(owner: Any, name: str) -> None:

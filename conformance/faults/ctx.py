@@ -35,7 +35,13 @@ def every_scope_counts_as_cross_replica_context(plant: Plant) -> None:
 
 @fault("CTX-03")
 def one_replica_computes_for_all(plant: Plant) -> None:
-    plant.wrap(extended, "play", lambda original: lambda count, body, **options: original(1, body, **options) * count)
+    def wrapper(original: Any) -> Any:
+        def play(count: int, body: Any, *, contexts: Any, **options: Any) -> Any:
+            return original(1, body, contexts=contexts[:1], **options) * count
+
+        return play
+
+    plant.wrap(extended, "play", wrapper)
 
 
 @fault("CTX-04")

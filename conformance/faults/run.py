@@ -35,7 +35,13 @@ def options_are_taken_by_keyword_only(plant: Plant) -> None:
 
 @fault("RUN-02")
 def the_last_replica_is_forgotten(plant: Plant) -> None:
-    plant.wrap(extended, "play", lambda original: lambda count, body, **rest: original(count - 1, body, **rest))
+    def wrapper(original: Any) -> Any:
+        def play(count: int, body: Any, *, contexts: Any, **options: Any) -> Any:
+            return original(count - 1, body, contexts=contexts[:-1], **options)
+
+        return play
+
+    plant.wrap(extended, "play", wrapper)
 
 
 @fault("RUN-03")

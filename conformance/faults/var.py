@@ -54,7 +54,7 @@ def a_write_reaches_the_first_copy_only(plant: Plant) -> None:
 def blocks_are_indented_by_four(plant: Plant) -> None:
     plant.wrap(
         values,
-        "_block",
+        "block",
         lambda original: lambda *parts: original(*parts).replace("\n  ", "\n    ").replace("\n}", "\n  }"),
     )
 
@@ -69,7 +69,7 @@ def one_copy_prints_as_a_plain_variable(plant: Plant) -> None:
 
 @fault("VAR-06")
 def entries_of_a_block_are_not_separated(plant: Plant) -> None:
-    plant.wrap(values, "_block", lambda original: lambda *parts: original(*parts).replace(",\n", "\n"))
+    plant.wrap(values, "block", lambda original: lambda *parts: original(*parts).replace(",\n", "\n"))
 
 
 @fault("VAR-07")

@@ -45,16 +45,16 @@ FEATURES_BUILT = frozenset(
         "config_proto",
         "multi_worker",
         "v1_graph",
-        "function",
+        "function" if find_spec("jax") else "core",
         "tpu",
         "logical_devices",
         "parameter_server",
-        "keras" if find_spec("keras") else "core",
+        "keras" if find_spec("keras") and find_spec("jax") else "core",
     }
 )
 """What refdist has on all its backends."""
 
-INSTALLABLE = MappingProxyType({"keras": "pip install 'refdist[keras]'"})
+INSTALLABLE = MappingProxyType({"function": "pip install 'refdist[jax]'", "keras": "pip install 'refdist[keras]'"})
 """How to get the features that refdist has only with further packages."""
 
 KINDS_BUILT = LOCAL_KINDS | {"TPU", "ParameterServer", "MultiWorkerMirrored"}
@@ -95,6 +95,7 @@ class Description:
     environment: Mapping[str, str]
     parallel: bool
     variant_of: str = ""
+    package: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, for JSON."""
@@ -105,6 +106,7 @@ class Description:
             "environment": dict(self.environment),
             "parallel": self.parallel,
             "variant_of": self.variant_of,
+            "package": self.package,
         }
 
     @classmethod
@@ -123,7 +125,15 @@ class Description:
             raise ValueError("expected a name, and whether several processes can be used, in a description")
         if not isinstance(given.get("variant_of"), str):
             raise ValueError("expected the name of an implementation, or an empty text, as variant_of in a description")
-        settings = (given["installable"], given["environment"], given["parallel"], given["variant_of"])
+        if not isinstance(given.get("package"), str):
+            raise ValueError("expected the name of a package in a description")
+        settings = (
+            given["installable"],
+            given["environment"],
+            given["parallel"],
+            given["variant_of"],
+            given["package"],
+        )
         return cls(given["name"], frozenset(features), *settings)
 
 
@@ -170,11 +180,13 @@ class Implementation:
     """Whether each case needs its own process: a fork of the one that has opened the implementation."""
     variant_of: str = ""
     """The implementation from which it differs only in how it runs several workers; checks that run none say nothing new."""
+    package: str = ""
+    """The package that is certified, whose version and commit a report records; if empty, that of the module of this object."""
 
     @property
     def description(self) -> Description:
         """What a runner has to know of it."""
-        settings = (self.installable, self.environment, self.parallel, self.variant_of)
+        settings = (self.installable, self.environment, self.parallel, self.variant_of, self.package)
         return Description(self.name, self.features, *settings)
 
     @property
@@ -237,10 +249,13 @@ def find(name: str) -> Implementation:
     The place is then its name, so that a result says how to run it again. Importing a module can do
     anything; `conformance.describing.describe` imports it in a separate process.
     """
-    found = replace(locate(place_of(name), Implementation), name=name)
+    place = place_of(name)
+    found = locate(place, Implementation)
+    found = replace(found, name=name, package=found.package or place.partition(":")[0].partition(".")[0])
     _require_known(name, "kinds", found.kinds, KINDS)
     _require_known(name, "features", found.features, FEATURES)
-    _require_known(name, "divergences", {case.partition("@")[0] for case in found.divergences}, load())
+    if found.divergences:  # reading the catalogue takes as long as importing most implementations
+        _require_known(name, "divergences", {case.partition("@")[0] for case in found.divergences}, load())
     return found
 
 

@@ -1,10 +1,10 @@
-"""refdist on JAX, with the processors of this machine as devices."""
+"""refdist on JAX, with the processors of this machine as devices: they play GPUs and TPU cores."""
 
 import importlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
-from conformance.expectations import Unsupported
 from conformance.implementations import (
     FEATURES_BUILT,
     INSTALLABLE,
@@ -15,11 +15,18 @@ from conformance.implementations import (
     stages_of,
 )
 
+GPUS, CPUS, TPUS = 8, 1, 16
+
 
 def _open() -> Any:
     refdist = importlib.import_module("refdist")
-    refdist.use("jax", cpus=16)  # eight are enough, except that they also stand in for sixteen TPU cores
+    refdist.use("jax", gpus=GPUS, cpus=CPUS, tpus=TPUS)
     return refdist
+
+
+def _machine(gpus: int, cpus: int, tpus: int) -> AbstractContextManager[Any]:
+    """Choose among the devices with which JAX has started, whose number is fixed then; no check needs more."""
+    return importlib.import_module("refdist").using("jax", gpus=gpus, cpus=cpus, tpus=tpus)
 
 
 def _device(value: Any) -> str:
@@ -29,21 +36,21 @@ def _device(value: Any) -> str:
 
 
 def _workers(count: int, replicas: int, program: Callable[[int], Any]) -> list[Any]:
-    if replicas > 1:
-        raise Unsupported("needs several GPUs on each worker")
-    return run_workers(count, program)
+    with _machine(count * replicas, 1, 0):  # which the workers share
+        return run_workers(count, program)
 
 
 jax = Implementation(
     name="jax",
+    package="refdist",
     open=_open,
     kinds=KINDS_BUILT,
     features=FEATURES_BUILT,
     installable=INSTALLABLE,
-    gpus=0,
-    cpus=8,
-    tpus=16,
-    why_no_machine="needs GPUs, a chosen number of them; the devices of a JAX process are fixed when it starts",
+    gpus=GPUS,
+    cpus=CPUS,
+    tpus=TPUS,
+    machine=_machine,
     device=_device,
     stages=stages_of,
     pieces=pieces_of,

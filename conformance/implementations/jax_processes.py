@@ -4,7 +4,6 @@ The checks are the same as for `jax`, which plays all workers in one process; on
 """
 
 import importlib
-import os
 from dataclasses import replace
 from typing import Any
 
@@ -22,9 +21,8 @@ def _workers(count: int, replicas: int, program: Program) -> list[Any]:
         raise Unsupported("needs to run the workers before anything else is computed: JAX does not survive a fork")
 
     def work(index: int) -> Any:
-        os.environ["REFDIST_DEVICES_PER_WORKER"] = str(replicas)
-        importlib.import_module("jax").config.update("jax_num_cpu_devices", replicas)
-        importlib.import_module("refdist").use("jax", cpus=replicas)
+        importlib.import_module("jax").config.update("jax_num_cpu_devices", 1 + replicas)
+        importlib.import_module("refdist").use("jax", gpus=replicas)
         return program(index)
 
     return run_processes(count, work, WORKERS_SECONDS)

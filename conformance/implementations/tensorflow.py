@@ -79,6 +79,7 @@ def divergences() -> Mapping[str, str]:
 
 tensorflow = Implementation(
     name="tensorflow",
+    package="tensorflow",
     open=_open,
     kinds=LOCAL_KINDS | {"TPU"},
     features=FEATURES,

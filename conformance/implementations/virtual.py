@@ -33,6 +33,7 @@ def virtual(backend: str) -> Implementation:
 
     return Implementation(
         name=backend,
+        package="refdist",
         open=open,
         kinds=KINDS_BUILT,
         features=FEATURES_BUILT,

@@ -67,7 +67,14 @@
       row.row.hidden = !((!area || row.area === area) && (!level || row.level === level) && (!strategy || row.strategies.includes(strategy))
         && words.every((word) => row.text.includes(word)) && matches(row, status, column));
     }
-    for (const { body, rows: own } of areas) body.hidden = own.every(({ row }) => row.hidden);
+    // What is searched for is shown, even in an area that is folded.
+    const filtered = fields.some((name) => form.elements[name].value);
+    for (const { body, rows: own } of areas) {
+      body.hidden = own.every(({ row }) => row.hidden);
+      body.classList.toggle("folded", !filtered && !("unfolded" in body.dataset));
+      find(".fold", body).setAttribute("aria-expanded", !body.classList.contains("folded"));
+    }
+    find("#unfold").textContent = areas.every(({ body }) => "unfolded" in body.dataset) ? "Fold all" : "Unfold all";
     for (const row of find("#grid").rows) {
       for (const cell of [...row.cells].slice(1)) cell.hidden = column >= 0 && cell.cellIndex !== column + 1;
     }
@@ -183,6 +190,14 @@
       write(false);
     } else if (button?.className === "copy") {
       copy(button);
+    } else if (button?.id === "unfold" || target.closest("tr.area th")) {
+      const chosen = button?.id === "unfold" ? areas.map(({ body }) => body) : [target.closest("tbody")];
+      const unfold = chosen.some((body) => !("unfolded" in body.dataset));
+      for (const body of chosen) {
+        if (unfold) body.dataset.unfolded = "";
+        else delete body.dataset.unfolded;
+      }
+      apply();
     } else if (target.closest("#nothing button")) {
       form.reset();
     } else if (target.closest(".filter")) {

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -9,7 +10,7 @@ from rich.console import Console
 from conformance import catalogue
 from conformance.__main__ import main
 from conformance.checks import checks
-from conformance.comparing import Difference, Side, differences, render, side
+from conformance.comparing import FAIL_ON, Difference, Side, differences, fails, render, side
 from conformance.implementations import UnknownName, find
 from conformance.implementations.tensorflow import divergences
 from conformance.recorded import compact, recorded
@@ -79,9 +80,9 @@ def test_the_text_has_the_gravest_first_and_fits_80_columns() -> None:
     lines = text(ONE, OTHER).splitlines()
 
     assert max(len(line) for line in lines) <= 80
-    headings = [line for line in lines if line.startswith("one ")]
+    headings = [line for line in lines if line.startswith(("one ", "Regression: "))]
     assert [
-        "one UNSUPPORTED, other FAIL: 1 behavior",
+        "Regression: one UNSUPPORTED, other FAIL: 1 behavior",
         "one PASS, other DIVERGES: 2 behaviors",
         "one PASS, other absent: 1 behavior",
     ] == headings
@@ -89,7 +90,8 @@ def test_the_text_has_the_gravest_first_and_fits_80_columns() -> None:
 
 
 def test_the_text_ends_with_the_totals() -> None:
-    expected = ["one: 4 PASS, 1 UNSUPPORTED", "other: 1 FAIL, 2 DIVERGES, 1 PASS", "They differ in 4 of 5 behaviors."]
+    expected = ["one: 4 PASS, 1 UNSUPPORTED", "other: 1 FAIL, 2 DIVERGES, 1 PASS"]
+    expected.append("They differ in 4 of 5 behaviors, 1 of them a regression.")
 
     assert expected == text(ONE, OTHER).splitlines()[-3:]
 
@@ -143,8 +145,51 @@ def test_the_command_compares_two_files(tmp_path: pathlib.Path, capsys: pytest.C
     for each in (ONE, OTHER):
         (tmp_path / each.label).write_text(each.report.to_json())
 
-    assert 0 == main(["diff", str(tmp_path / "one"), str(tmp_path / "other"), "--area", "RUN"])
+    compare = ["diff", str(tmp_path / "one"), str(tmp_path / "other"), "--area", "RUN"]
+    assert 1 == main(compare)
     assert "They differ in 4 of" in capsys.readouterr().out
+    back = ["diff", str(tmp_path / "other"), str(tmp_path / "one"), "--area", "RUN"]
+    assert 0 == main(back)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "failing"),
+    [
+        (("PASS", "FAIL"), {"regression", "lost", "difference"}),
+        (("PASS", "NOT_RUN"), {"regression", "lost", "difference"}),
+        ((None, "CRASH"), {"regression", "lost", "difference"}),
+        (("PASS", "XFAIL"), {"lost", "difference"}),
+        (("PASS", None), {"lost", "difference"}),
+        (("FAIL", "PASS"), {"difference"}),
+        (("FAIL", "CRASH"), {"difference"}),
+    ],
+)
+def test_a_comparison_fails_on_what_was_asked_for(statuses: Any, failing: set[str]) -> None:
+    pair = tuple(Status[name] if name else None for name in statuses)
+
+    assert failing == {name for name in FAIL_ON if fails(pair, name)}  # pyright: ignore[reportArgumentType]
+
+
+def test_the_command_writes_the_differences_for_programs_and_browsers(tmp_path: pathlib.Path) -> None:
+    for each in (ONE, OTHER):
+        (tmp_path / each.label).write_text(each.report.to_json())
+    files = [str(tmp_path / name) for name in ("one", "other", "diff.json", "diff.html")]
+
+    code = main(["diff", *files[:2], "--json", files[2], "--html", files[3], "--fail-on", "nothing", "--area", "RUN"])
+
+    found = json.loads((tmp_path / "diff.json").read_text())
+    assert 0 == code
+    assert ["RUN-04"] == found["regressions"]
+    assert found["differences"][0] == {
+        "behaviors": ["RUN-04"],
+        "regression": True,
+        "old": "UNSUPPORTED",
+        "new": "FAIL",
+        "old_reason": "needs a TPU",
+        "new_reason": "expected: 1 (replicas 2)",
+    }
+    page = (tmp_path / "diff.html").read_text()
+    assert 0 < page.index("Regressions from") < page.index("Other differences from") < page.index("All behaviors")
 
 
 def test_a_record_reads_as_the_report_that_it_was_made_of() -> None:

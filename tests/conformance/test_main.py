@@ -47,6 +47,16 @@ FOUND = "import dataclasses, tests.conformance.fake as fake; found = dataclasses
         ([*RUN, "--failed-of", "no-such-report.json"], 2),
         ([*RUN, "--xfail", "no-such-file"], 2),
         (["list", "--implementations"], 0),
+        (["update-xfails", "xfails"], 2),
+        ([*RUN, "-k", "RUN-01", "--in-process"], 0),
+        ([*RUN, "-k", "RUN-02", "-s"], 1),
+        ([*RUN, "-k", "RUN-01", "--pdb", "-n", "2"], 2),
+        (["run", "--impl", "tests.conformance.fake:isolated", *RUN[3:], "-k", "RUN-14", "--in-process"], 2),
+        (["run", "--impl", "tests.conformance.fake:broken", *RUN[3:], "-k", "RUN-01", "--in-process"], 3),
+        (["run", "--impl", "recorded:tensorflow", "--area", "VAR"], 0),
+        (["run", "--impl", "recorded:nothing"], 2),
+        (["report", "no-such-report.json"], 2),
+        (["history", "no-such-report.json"], 2),
     ],
 )
 def test_exit_codes(arguments: list[str], code: int) -> None:
@@ -64,6 +74,7 @@ def test_exit_codes(arguments: list[str], code: int) -> None:
         ["run", "--json", "no/such/folder/report.json"],
         ["run", "--json", "."],
         ["run", "--html", "."],
+        ["run", "--html", "x" * 300],  # which no file can be called
         ["run", "--junit-xml", "no/such/folder/report.xml"],
         ["run", "--badge", "."],
         ["run", "-n", "0"],
@@ -72,7 +83,6 @@ def test_exit_codes(arguments: list[str], code: int) -> None:
         ["run", "--lf", "--failed-of", "report.json"],
         ["faults", "--others", "some"],
         ["update-xfails", "no/such/folder/xfails", "--impl", "simulator"],
-        ["update-xfails", "xfails"],
     ],
 )
 def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
@@ -276,7 +286,10 @@ def test_deep_mode_without_hypothesis_is_wrong_usage(
 def test_a_finding_of_deep_mode_shows_how_to_draw_the_same_values_again(capsys: pytest.CaptureFixture[str]) -> None:
     main([*RUN, "-k", "RUN-02", "--replicas", "1", "--mode", "deep", "--seed", "5"])
 
-    assert "-k RUN-02 --replicas 1 --mode deep --seed 5\n" in capsys.readouterr().out
+    assert (
+        "-k RUN-02 --replicas 1 --mode deep --seed 5 --checks tests.conformance.fake:checks\n"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def test_an_unknown_implementation_is_an_error_that_says_what_there_is(name: str
 @pytest.mark.parametrize("name", ["host", "simulator", "jax"])
 def test_the_implementations_of_the_project_are_found_by_name(name: str) -> None:
     assert name == find(name).name
-    assert ("CPU" if name == "jax" else "GPU") == find(name).accelerator
+    assert "GPU" == find(name).accelerator
     assert {key.partition("@")[0] for key in find(name).divergences} <= load().keys()
 
 
