@@ -1,17 +1,27 @@
-"""Benchmarks run one at a time, on a fresh backend each."""
+"""Benchmarks run one at a time, on a fresh backend each; internal tuning only with `-m tuning`."""
 
 import os
-
-# JAX fixes the number of its host devices when it starts.
-os.environ["JAX_NUM_CPU_DEVICES"] = "4"
-os.environ["JAX_PLATFORMS"] = "cpu"
-
 
 import pytest
 
 from refdist._core.backends import choosing
+from refdist_bench.devices_at_hand import ask_for_host_devices
+from refdist_bench.peers.peer_process import Peer
+from refdist_bench.settings import DEVICE_COUNTS
 
-collect_ignore = ["mlp_tensorflow.py"]  # it runs in another interpreter
+ask_for_host_devices(max(DEVICE_COUNTS))  # JAX fixes their number when it starts
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "tuning: of use to those only who change the part that it measures")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.option.markexpr:
+        return
+    tuning = [item for item in items if item.get_closest_marker("tuning")]
+    config.hook.pytest_deselected(items=tuning)
+    items[:] = [item for item in items if not item.get_closest_marker("tuning")]
 
 
 @pytest.fixture(autouse=True)
@@ -19,15 +29,11 @@ def fresh_backend(monkeypatch):
     monkeypatch.setattr(choosing, "_chosen", None)
 
 
-@pytest.fixture
-def per_replica(benchmark):
-    """Measure a step, and record its cost per replica."""
-
-    def measure(step, replicas, rounds):
-        step()
-        benchmark.pedantic(step, rounds=rounds, warmup_rounds=2)
-        if benchmark.stats is not None:
-            benchmark.extra_info["replicas"] = replicas
-            benchmark.extra_info["median_us_per_replica"] = round(benchmark.stats.stats.median / replicas * 1e6, 2)
-
-    return measure
+@pytest.fixture(scope="session")
+def tensorflow():
+    """The interpreter that REFDIST_TENSORFLOW_PYTHON names, running."""
+    python = os.environ.get("REFDIST_TENSORFLOW_PYTHON")
+    if not python:
+        pytest.skip("REFDIST_TENSORFLOW_PYTHON names no interpreter that has TensorFlow")
+    with Peer(python) as peer:
+        yield peer

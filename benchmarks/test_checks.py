@@ -1,6 +1,9 @@
 """What is always looked at costs at most 3 % of a step: with the checks and without them, in turns, in one process."""
 
 import contextlib
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -11,6 +14,8 @@ from refdist._core.input import hungry_replicas
 from refdist._core.staging import function, replica_draft
 from refdist._core.strategies import extended
 from refdist._core.variables import distributed_variable
+
+pytestmark = pytest.mark.tuning
 
 ROUNDS, GOAL = 150, 1.03
 GLOBAL_BATCH, SIZES = 64, (32, 10)
@@ -136,3 +141,51 @@ def test_assert_same_on_of_a_small_perceptron(benchmark):
 
     benchmark.pedantic(lambda: tf.testing.assert_same_on(program), rounds=3, warmup_rounds=0)
     benchmark.extra_info |= {"seconds": round(benchmark.stats.stats.max, 2), "goal": 2.0}
+
+
+COLD = """
+import sys, time
+import numpy as np, jax
+import refdist as tf
+import keras
+
+ROWS = 64
+random = np.random.default_rng(1)
+x, y = (random.normal(size=(ROWS, size)).astype(np.float32) for size in (32, 10))
+
+def program(strategy):
+    with strategy.scope():
+        layers = tf.keras.layers
+        model = tf.keras.Sequential([layers.Input((32,)), layers.Dense(16, activation="relu"), layers.Dense(10)])
+        optimizer = tf.keras.optimizers.SGD(0.01)
+
+    def replica_step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((model(x, training=True) - y) ** 2) / ROWS
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        return loss
+
+    step = tf.function(lambda x, y: strategy.reduce("SUM", strategy.run(replica_step, args=(x, y)), axis=None))
+    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(ROWS).repeat(3)
+    return [float(step(*given)) for given in strategy.experimental_distribute_dataset(data)]
+
+imported = time.process_time()
+tf.testing.assert_same_on(program)
+print(imported, time.process_time() - imported)
+"""
+
+
+@pytest.mark.benchmark(group="checks")
+def test_assert_same_on_of_a_keras_perceptron_in_a_new_process(benchmark):
+    """At most 2 s of the processor on 1, 2 and 4 replicas, after Keras and JAX were imported."""
+    seconds = []
+
+    def run():
+        environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run([sys.executable, "-c", COLD], env=environment, check=True, capture_output=True, text=True)
+        seconds.append(tuple(map(float, done.stdout.split())))
+
+    benchmark.pedantic(run, rounds=3, warmup_rounds=0)
+    imports, cold = (min(one) for one in zip(*seconds, strict=True))
+    benchmark.extra_info |= {"import_cpu_seconds": round(imports, 2), "cpu_seconds": round(cold, 2), "goal": 2.0}

@@ -18,6 +18,8 @@ from simulator import flows, prediction
 from simulator.prediction import by_message, round_by_round
 from simulator.schedules import ALGORITHMS, ring
 
+pytestmark = pytest.mark.tuning
+
 STAR = simulator.Cluster.star(1024, 12.5e9, 500e-9)
 ctx = tf.distribute.get_replica_context
 

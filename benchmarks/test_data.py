@@ -7,38 +7,16 @@ import pytest
 
 import refdist as tf
 
+pytestmark = pytest.mark.tuning
+
 BATCH = 256
 ROWS = 1_000_000
-
-
-@pytest.fixture(scope="module")
-def table():
-    return np.ones((100_000, 32), np.float32)
 
 
 def per_batch(benchmark, loop, batches):
     benchmark.pedantic(loop, rounds=7, warmup_rounds=1)
     if benchmark.stats is not None:
         benchmark.extra_info["median_us_per_batch"] = round(benchmark.stats.stats.median / batches * 1e6, 2)
-
-
-@pytest.mark.benchmark(group="100,000 x 32 float32 in batches of 256")
-def test_distributed_over_four_devices(benchmark, table):
-    with tf.using("simulator", gpus=4):
-        strategy = tf.distribute.MirroredStrategy()
-    dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensor_slices(table).batch(BATCH))
-
-    per_batch(benchmark, lambda: sum(1 for _ in dataset), -(-len(table) // BATCH))
-
-
-@pytest.mark.benchmark(group="100,000 x 32 float32 in batches of 256")
-def test_numpy_slices_copied_in_four_pieces(benchmark, table):
-    def loop():
-        for start in range(0, len(table), BATCH):
-            for piece in range(start, start + BATCH, BATCH // 4):
-                table[piece : piece + BATCH // 4].copy()
-
-    per_batch(benchmark, loop, -(-len(table) // BATCH))
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from simulator import folding
 from simulator.collective_values import value_on
 from simulator.schedules import ALGORITHMS, schedule_of
 
+pytestmark = pytest.mark.tuning
+
 GOALS = {"float32": {2: 0.85, 8: 0.90}, "float16": {}, "bfloat16": {}}
 USUAL_GOAL = {"float32": 0.85, "float16": 0.50, "bfloat16": 0.50}
 MEGABYTE = 1 << 20

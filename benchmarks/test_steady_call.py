@@ -7,6 +7,8 @@ import pytest
 
 import refdist as tf
 
+pytestmark = pytest.mark.tuning
+
 ctx = tf.distribute.get_replica_context
 ROUNDS, CALLS, GOAL_US = 400, 20, 6
 

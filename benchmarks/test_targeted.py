@@ -1,24 +1,11 @@
 """Single parts, compared with the fastest plain way to do the same."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from simulator import folding
 
-
-@pytest.mark.benchmark(group="import")
-@pytest.mark.parametrize("program", ["import refdist", "import numpy", "pass"])
-def test_import(benchmark, program):
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-
-    def start():
-        subprocess.run([sys.executable, "-c", program], check=True, env=environment)
-
-    benchmark.pedantic(start, rounds=9, warmup_rounds=2)
+pytestmark = pytest.mark.tuning
 
 
 def arrays(count, size):

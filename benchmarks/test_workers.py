@@ -10,6 +10,8 @@ import pytest
 
 import refdist as tf
 
+pytestmark = pytest.mark.tuning
+
 SIZES = [(8, 16), (16,), (16, 4), (4,)]
 ROWS, RATE, STEPS, DEVICES = 4, 0.1, 6, 8
 ctx = tf.distribute.get_replica_context
