@@ -1,6 +1,6 @@
 """The command line: `python -m refdist --help`."""
 
-from refdist._core.commands.refdist_command import main
+from refdist_command.subcommands import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

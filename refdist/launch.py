@@ -1,6 +1,6 @@
 """Run a program on a cluster of processes on this machine: `python -m refdist.launch --workers 4 train.py`; ours."""
 
-from refdist._core.commands.launch_command import main
+from refdist_command.launch_command import main
 
 __all__ = ["main"]
 

@@ -6,24 +6,30 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 
-from refdist._core.processes.launch_plan import Launch
-from refdist._core.processes.launcher import run
-from refdist._core.processes.worker_environment import TooFewDevices
-
 MOST_WORKERS = 1024
-SUMMARY = "run a program on a cluster of processes on this machine"
 DESCRIPTION = """\
-Run a program in several processes on this machine, one for each worker of a cluster. In each of them,
-MultiWorkerMirroredStrategy() joins the others, as it would on several machines. Programs that choose no backend run on JAX.
+Run a program in several processes on this machine, one for each worker of a
+cluster. In each of them, MultiWorkerMirroredStrategy() joins the others, as it
+would on several machines. Programs that choose no backend run on JAX.
 
-What the workers print is passed on, with the name of the worker before each line; they have no standard input. The first worker
-that fails gives the exit code (128 + the number of a signal), after the others had some time to say what they lost. Ctrl-C and
-SIGTERM are passed on to the workers, and nothing that they have started stays behind. Other exit codes: 2 for a wrong command
-line, 124 after --timeout, 126 if a process cannot be started, 130 after Ctrl-C, 143 after SIGTERM.
+What the workers print is passed on, with the name of the worker before each
+line; they have no standard input. The first worker that fails gives the exit
+code (128 + the number of a signal), after the others had some time to say what
+they lost. Ctrl-C and SIGTERM are passed on to the workers, and nothing that
+they have started stays behind. Other exit codes: 2 for a wrong command line,
+124 after --timeout, 126 if a process cannot be started, 130 after Ctrl-C, 143
+after SIGTERM.
 
-Devices: --devices-per-worker is the number of devices into which JAX divides the CPU. On a machine with NVIDIA GPUs, those in
-CUDA_VISIBLE_DEVICES, or else all of them, are shared out evenly, or as many to each worker as --devices-per-worker says, unless
-JAX_PLATFORMS names something else. Other accelerators are left to JAX.
+Devices: --devices-per-worker is the number of devices into which JAX divides
+the CPU. On a machine with NVIDIA GPUs, those in CUDA_VISIBLE_DEVICES, or else
+all of them, are shared out evenly, or as many to each worker as
+--devices-per-worker says, unless JAX_PLATFORMS names something else. Other
+accelerators are left to JAX.
+
+examples:
+  refdist launch --workers 2 train.py
+  refdist launch --workers 4 --devices-per-worker 2 train.py --epochs 3
+  refdist launch --workers 2 --restart 3 -m my_package.train
 """
 
 
@@ -86,7 +92,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Check the program, and run it."""
+    from refdist._core.base.extras import MissingExtra, require
+    from refdist._core.processes.launch_plan import Launch
+    from refdist._core.processes.launcher import run
+    from refdist._core.processes.worker_environment import TooFewDevices
+
     try:
+        if options.python == sys.executable:
+            require("jax")
         launch = Launch(
             _command(options),
             options.workers,
@@ -96,7 +109,7 @@ def execute(options: argparse.Namespace) -> int:
             grace_seconds=options.grace,
         )
         return run(launch)
-    except (_UsageError, TooFewDevices) as error:
+    except (_UsageError, TooFewDevices, MissingExtra) as error:
         options.complain(str(error))
         raise AssertionError("argparse has left") from error
 
