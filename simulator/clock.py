@@ -15,7 +15,7 @@ from simulator.limits import MOST_RECORDED
 from simulator.prediction import IN_SWITCH, arrivals, predict_all_reduce, round_by_round, soonest
 from simulator.recording import label_of, link_loads, record
 from simulator.schedules import ALGORITHMS, Schedule
-from simulator.steps import Step, time_text
+from simulator.step_records import Step, time_text
 from simulator.topology import Cluster
 from simulator.traces import Details, Trace
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from refdist._core.backends.host_backend import mean
-from refdist._core.base.call_sites import call_site
+from refdist._core.base.call_sites import call_site, line_text
 from refdist._core.base.common_values import once
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.jax_facts import loaded
@@ -92,6 +92,9 @@ class ClusterBackend(SimulatorBackend):
         if len(set(ends)) == 2:
             self._note_arrival([copied], self.clock.collective(_POINT_TO_POINT, ends, tensor.nbytes))
         return copied
+
+    def spread(self, tensor: Tensor, devices: Sequence[Device]) -> list[Tensor]:
+        return [self.copy(tensor, device) for device in devices]
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         places = self._exchanging(tensors)
@@ -334,4 +337,4 @@ def _metering() -> Any:
 def _line_of_user() -> str:
     """The line of the user's code at which a tensor is made."""
     site = call_site()
-    return f"{site[0].file}:{site[0].line}" if site else "the strategy itself"
+    return line_text(site[0].file, site[0].line) if site else "the strategy itself"

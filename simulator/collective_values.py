@@ -1,7 +1,6 @@
 """Collectives on values: the additions of a schedule, in its own order and precision."""
 
 import functools
-import importlib
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from simulator.compiled import compiled
 from simulator.schedules import Schedule
 
 Array = np.ndarray[Any, Any]
@@ -138,7 +138,7 @@ def _tables(schedule: Schedule) -> tuple[Array, ...]:
 @functools.cache
 def _playing() -> Any:
     # Numba takes half a second to load, so it is loaded by the first collective.
-    return importlib.import_module("simulator.playing")
+    return compiled("playing")
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:

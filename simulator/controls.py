@@ -12,7 +12,7 @@ from simulator.block_recording import Recording
 from simulator.cluster_backend import ClusterBackend
 from simulator.order_of_events import recorded_order
 from simulator.simulator_backend import SimulatorBackend
-from simulator.steps import Step, report_of
+from simulator.step_records import Step, report_of
 from simulator.whence import whence
 
 

@@ -1,7 +1,7 @@
 """Adding arrays one after the other, rounding after each addition: quickly, and always in the same order."""
 
 import functools
-import importlib
+import importlib.util
 import os
 import threading
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ def fold_into(total: Array, arrays: Sequence[Array], *, op: Op = "sum") -> None:
     else:
         flat = [np.asarray(array).reshape(-1) for array in arrays]
         kernel, kernel_bytes = _KERNELS.get((op, total.dtype.name), ("", size + 1))
-        if size < kernel_bytes or _forked:
+        if size < kernel_bytes or _forked or _kernels() is None:
             _fold_in_blocks(total.reshape(-1), flat, ufunc)
         else:
             _fold_with_kernel(total.reshape(-1), flat, kernel)
@@ -120,5 +120,6 @@ os.register_at_fork(after_in_child=lambda: _forked.append(True))
 
 @functools.cache
 def _kernels() -> Any:
-    # Numba takes half a second to load, so it is loaded by the first large sum.
-    return importlib.import_module("simulator.kernels")
+    # Numba takes half a second to load, so it is loaded by the first large sum. Where it is not installed, numpy adds up the
+    # same bits, more slowly.
+    return importlib.import_module("simulator.kernels") if importlib.util.find_spec("numba") else None

@@ -90,6 +90,9 @@ class Library:
     switch_tree_chunk_bytes: tuple[tuple[float, float], ...] = ((0, 32768.0), (1, 65536.0), (4, 131072.0))
     """The same between hosts."""
     launch_microseconds: float = 4.2  # for each device of a process
+    # For each message that a device sends or receives in an all-to-all: 11.0 us with eight processes of one B200 each (a public
+    # report of nccl-tests, whose all-to-all is not among the rows of simulator/validation), less a launch, over 16 messages.
+    message_microseconds: float = 0.42
     byte_windows: Mapping[str, Mapping[str, tuple[float, float]]] = dataclasses.field(
         default_factory=dict[str, Mapping[str, tuple[float, float]]]
     )

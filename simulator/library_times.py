@@ -83,7 +83,9 @@ def estimate(
     Args:
         algorithm: the one to take; else the library chooses.
     """
-    starts = launch.gpus_per_process * library.launch_microseconds * _MICRO
+    messages = 2 * shape.devices if kind == "all_to_all" else 0  # one to each device, and one from each
+    one_start = library.launch_microseconds + messages * library.message_microseconds
+    starts = launch.gpus_per_process * one_start * _MICRO
     starts = max(starts, library.floor_microseconds * _MICRO)
     if shape.devices == 1:
         return Estimate("none", "none", starts, {"launch": starts, "latency": 0.0, "bytes": 0.0}, ())

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.steps import size_text
+from simulator.step_records import size_text
 
 
 class OutOfMemory(MemoryError):

@@ -1,21 +1,20 @@
 """Opening the simulator: checking its options, and choosing the backend that they ask for."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from simulator.cluster_backend import ClusterBackend
-from simulator.library import Launch, Library
-from simulator.prediction import IN_SWITCH, by_library, predict_all_reduce
-from simulator.schedules import ALGORITHMS
 from simulator.simulator_backend import SimulatorBackend
-from simulator.topology import Cluster
+
+if TYPE_CHECKING:
+    from simulator.library import Launch, Library
+    from simulator.topology import Cluster
 
 
 def open_simulator(
-    cluster: Cluster | None = None,
+    cluster: "Cluster | None" = None,
     algorithm: str | None = None,
     accumulate: Any = None,
-    library: Library | None = None,
-    launch: Launch | None = None,
+    library: "Library | None" = None,
+    launch: "Launch | None" = None,
     **counts: Any,
 ) -> SimulatorBackend:
     """Make virtual devices: so many of each kind, or those of a cluster, with its links, memory and time.
@@ -24,8 +23,8 @@ def open_simulator(
         cluster: what the devices are and how they are joined. Collectives then have the order, the precision and the
             duration of their algorithm, and computing takes time too.
         algorithm: the one that all collectives use, whatever a strategy's cross_device_ops say; "auto" is the fastest.
-        accumulate: float32 or float64, in which narrower floats are added up. Without it, each sum is rounded to the
-            dtype of the floats themselves.
+        accumulate: the wider type, float32 or float64, in which narrower floats are added up. Without it, each sum is
+            rounded to the dtype of the floats themselves.
         library: the collective library whose times count, such as `simulator.libraries.nccl("2.27")`; the algorithm is then one of
             its own, and sums are in the order of the one that it takes.
         launch: how the library is started.
@@ -40,6 +39,13 @@ def open_simulator(
                 f"their own order and take no time. Give cluster=simulator.Cluster.star(...)."
             )
         return SimulatorBackend(**counts)
+    # Without links and time, nothing of this is needed.
+    from simulator.cluster_backend import ClusterBackend
+    from simulator.library import Launch
+    from simulator.prediction import IN_SWITCH, by_library, predict_all_reduce
+    from simulator.schedules import ALGORITHMS
+    from simulator.topology import Cluster
+
     if counts or not isinstance(cluster, Cluster):
         raise TypeError(
             f"The simulator was asked for cluster={cluster!r} and {', '.join(counts) or 'nothing else'}; expected a "

@@ -12,9 +12,10 @@ from refdist._core.base.journal import Journal
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
 from refdist._core.staging.eager_functions import functions_run_eagerly, run_functions_eagerly
+from refdist._core.testing.recorded_journal import called
 from simulator.block_recording import Alike, Recording
-from simulator.steps import size_text
-from simulator.whence import called, line_of
+from simulator.step_records import size_text
+from simulator.whence import line_of
 
 
 @contextmanager

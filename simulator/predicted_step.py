@@ -9,11 +9,12 @@ import numpy as np
 
 from simulator.collectives import predict_all_gather, predict_send
 from simulator.library import Launch, Library
+from simulator.notebook_tables import page, table
 from simulator.prediction import Prediction, predict_all_reduce
+from simulator.step_records import time_text
 from simulator.step_timeline import Exchange, Timeline, timeline
 from simulator.step_tracing import TracedStep, traced_step
 from simulator.step_work import Work, work_of
-from simulator.steps import time_text
 from simulator.topology import Cluster, DeviceKind
 from simulator.traces import Span, Trace
 
@@ -119,14 +120,15 @@ class StepPrediction:
         ]
         return Trace(tuple(spans))
 
+    def __repr__(self) -> str:
+        return f"<StepPrediction of {time_text(self.seconds)} on {self.devices:,} x {self.cluster.kind.name}>"
+
     def __str__(self) -> str:
         return "\n".join(f"{name:<24}{value}" for name, value in self._rows())
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{name}</td><td style='text-align:right'>{value}</td></tr>" for name, value in self._rows()
-        )
-        return f"<table>{rows}</table>"
+        (title, seconds), *rows = self._rows()
+        return page(table(f"{title}: {seconds}", [], rows))
 
     def _rows(self) -> list[tuple[str, str]]:
         share = {name: f"{time_text(value)} ({value / self.seconds:.1%})" for name, value in self.parts.items()}
@@ -156,6 +158,7 @@ def predict_step(
     dtype_peaks: Mapping[str, float] | None = None,
     efficiency: Efficiency | float | None = None,
     variation: Variation | None = None,
+    overlap_slowdown: float = 0.0,
     strategy: Any = None,
     axis_name: str | None = None,
 ) -> StepPrediction:
@@ -181,12 +184,14 @@ def predict_step(
         dtype_peaks: operations per second by the name of a dtype, where DTYPE_SHARES of the device's peak is not right.
         efficiency: what kernels reach; a number is the share of the peak in products.
         variation: how devices differ.
+        overlap_slowdown: by how much longer kernels take while an exchange runs beside them; `step_timeline.MEASURED_SLOWDOWN`
+            is what others have measured.
     """
     require_cluster(cluster, bucket_bytes)
     traced = traced_step(step, tuple(specs) if isinstance(specs, (tuple, list)) else (specs,), strategy, axis_name)
     return predict_traced(
         traced, cluster=cluster, library=library, launch=launch, algorithm=algorithm, overlap=overlap, bucket_bytes=bucket_bytes,
-        dtype_peaks=dtype_peaks, efficiency=efficiency, variation=variation,
+        dtype_peaks=dtype_peaks, efficiency=efficiency, variation=variation, overlap_slowdown=overlap_slowdown,
     )  # fmt: skip
 
 
@@ -202,13 +207,18 @@ def predict_traced(
     dtype_peaks: Mapping[str, float] | None = None,
     efficiency: Efficiency | float | None = None,
     variation: Variation | None = None,
+    overlap_slowdown: float = 0.0,
 ) -> StepPrediction:
     """The same for a step that was traced before."""
     require_cluster(cluster, bucket_bytes)
+    if not isinstance(overlap_slowdown, (int, float)) or not 0 <= overlap_slowdown < math.inf:
+        raise ValueError(
+            f"predict_step() got overlap_slowdown={overlap_slowdown!r}; expected at least 0. Use 0.189 for what was measured."
+        )
     exchange = exchange_on(cluster, library, launch, algorithm)
     return _predicted(
         traced, cluster, exchange, overlap, float(bucket_bytes), dtype_peaks or {}, _efficiency(efficiency),
-        variation or Variation(),
+        variation or Variation(), overlap_slowdown,
     )  # fmt: skip
 
 
@@ -238,6 +248,7 @@ def _predicted(
     peaks: Mapping[str, float],
     efficiency: Efficiency,
     variation: Variation,
+    overlap_slowdown: float,
 ) -> StepPrediction:
     work = work_of(traced.jaxpr)
     factors = variation.factors(cluster.device_count)
@@ -252,8 +263,9 @@ def _predicted(
         return Exchange(found.seconds, name, found.parts.get("launch", 0.0))
 
     line = timeline(
-        work, [seconds * slowest for seconds, _ in plain], exchanged, overlap=overlap, bucket_bytes=bucket_bytes
-    )
+        work, [seconds * slowest for seconds, _ in plain], exchanged, overlap=overlap, bucket_bytes=bucket_bytes,
+        overlap_slowdown=overlap_slowdown,
+    )  # fmt: skip
     kernels = sum(launch for _, launch in plain)
     compute = line.compute_seconds * mean / slowest
     parts = {
@@ -297,6 +309,8 @@ def exchange_on(
                 known[key] = other(cluster, size, library=library, launch=launch)
         return known[key]
 
+    if (library, launch, algorithm) != (None, None, "auto"):
+        exchange("all_reduce", 0.0)  # says what is wrong with them, also to a step that exchanges nothing
     return exchange
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import importlib
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from simulator.compiled import compiled
 from simulator.fabric import shape_of
 from simulator.library import Launch, Library
 from simulator.library_times import carried_bytes, estimate
 from simulator.limits import MOST_LINKS, MOST_MESSAGES, TooLarge
+from simulator.notebook_tables import page, table
 from simulator.relays import relayed
 from simulator.routing import Hosts, Star
 from simulator.schedules import ALGORITHMS, Round, Schedule
+from simulator.step_records import size_text, time_text
 from simulator.topology import Cluster
 
 Array = np.ndarray[Any, Any]
@@ -46,6 +48,14 @@ class Prediction:
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+    def _repr_html_(self) -> str:
+        rows = [("time", time_text(self.seconds))]
+        rows += [(f"  {name}", time_text(seconds)) for name, seconds in self.parts.items()]
+        rows += [("protocol", self.protocol)] if self.protocol else []
+        rows += [("messages", f"{self.transfers:,}")] if self.transfers else []
+        rows.append(("on the busiest link", size_text(float(self.link_bytes.max(initial=0.0)))))
+        return page(table(f"Collective by {self.algorithm}", [], rows))
 
     def _key(self) -> tuple[Any, ...]:
         parts = tuple(sorted(self.parts.items()))
@@ -340,4 +350,4 @@ def run_messages(
 
 @functools.cache
 def _flows() -> Any:
-    return importlib.import_module("simulator.flows")
+    return compiled("flows")

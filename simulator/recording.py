@@ -18,7 +18,7 @@ from simulator.prediction import (
 )
 from simulator.routing import Explicit
 from simulator.schedules import ALGORITHMS, Schedule
-from simulator.steps import size_text
+from simulator.step_records import size_text
 from simulator.topology import Cluster
 from simulator.traces import Arrow, Details, Span, Trace
 

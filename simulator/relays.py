@@ -5,11 +5,11 @@ neighbours' messages all around the ring, are the same form a group and have the
 """
 
 import functools
-import importlib
 from typing import Any
 
 import numpy as np
 
+from simulator.compiled import compiled
 from simulator.limits import MOST_RELAYS, TooLarge
 from simulator.schedules import Schedule
 from simulator.topology import Cluster
@@ -95,4 +95,4 @@ def _numbered(*columns: Array) -> Array:
 @functools.cache
 def _relay_loop() -> Any:
     # Numba takes half a second to load, so it is loaded by the first ring.
-    return importlib.import_module("simulator.relay_loop")
+    return compiled("relay_loop")

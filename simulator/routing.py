@@ -2,13 +2,13 @@
 
 import dataclasses
 import functools
-import importlib
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from simulator.compiled import compiled
 from simulator.limits import MOST_LINKS, TooLarge
 
 Array = np.ndarray[Any, Any]
@@ -219,4 +219,4 @@ def _starts(counts: Array) -> Array:
 @functools.cache
 def _search() -> Any:
     # Numba takes half a second to load, so it is loaded by the first message through a network of links.
-    return importlib.import_module("simulator.search")
+    return compiled("search")

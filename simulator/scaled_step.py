@@ -26,6 +26,7 @@ def predict_scaled_step(
     overlap: bool = True,
     bucket_bytes: float = 25e6,
     spread: float = SPREAD,
+    overlap_slowdown: float = 0.0,
 ) -> Timeline:
     """Say how long a data-parallel step takes: gradients become ready during the backward pass, and are added up behind it.
 
@@ -40,8 +41,15 @@ def predict_scaled_step(
         single_device_seconds: what a step takes on one device of the same kind, with the same rows for it.
         gradient_bytes: of all gradients.
         spread: the standard deviation of the logarithm of the time that devices take for the same work.
+        overlap_slowdown: by how much longer kernels take while an exchange runs beside them; `step_timeline.MEASURED_SLOWDOWN`
+            is what others have measured.
     """
-    numbers = {"single_device_seconds": single_device_seconds, "gradient_bytes": gradient_bytes, "spread": spread}
+    numbers = {
+        "single_device_seconds": single_device_seconds,
+        "gradient_bytes": gradient_bytes,
+        "spread": spread,
+        "overlap_slowdown": overlap_slowdown,
+    }
     for name, value in numbers.items():
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < math.inf:
             raise ValueError(
@@ -61,7 +69,14 @@ def predict_scaled_step(
         work.append(Work("backward", "compute", 0.0, 0.0, "", True, (before,), 0.0))
         work.append(Work("gradients", "all_reduce", 0.0, gradient_bytes / _PIECES, "", True, (len(work) - 1,), 0.0))
         durations += [single_device_seconds * _BACKWARD / _PIECES, 0.0]
-    return timeline(work, durations, exchange, overlap=overlap, bucket_bytes=bucket_bytes)
+    return timeline(
+        work,
+        durations,
+        exchange,
+        overlap=overlap,
+        bucket_bytes=bucket_bytes,
+        overlap_slowdown=overlap_slowdown,
+    )
 
 
 def _deviations_of_slowest(count: int) -> float:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from refdist._core.base.call_sites import line_text
+
 # What a compiler joins into one kernel with what is before and after it.
 _FUSED = frozenset(
     {
@@ -220,5 +222,5 @@ def _line(eqn: Any) -> str:
             and "/simulator/" not in file
             and not file.startswith("<")
         ):
-            return f"{file.rsplit('/', 1)[-1]}:{frame.line_num}"
+            return line_text(file, frame.line_num, folders=False)
     return ""

@@ -5,9 +5,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from simulator.notebook_tables import DARK, LIGHT, escaped
 from simulator.predicted_step import StepPrediction, predict_traced
+from simulator.step_records import time_text
 from simulator.step_tracing import traced_step
-from simulator.steps import time_text
 from simulator.topology import Cluster
 
 Clusters = Mapping[str, Callable[[int], Cluster]]
@@ -29,6 +30,9 @@ class Sweep:
     """A step on all of them: a table when printed, a picture in notebooks."""
 
     rows: tuple[SweepRow, ...]
+
+    def __repr__(self) -> str:
+        return f"<Sweep of {len(self.rows)} steps>"
 
     def __str__(self) -> str:
         lines = [f"{'cluster':<16}{'algorithm':<12}{'replicas':>9}{'step':>12}{'exposed':>12}{'efficiency':>12}"]
@@ -85,7 +89,7 @@ def sweep(
         algorithms: "auto", or those of the library.
         options: as for `predict_step`.
     """
-    named: Clusters = {"": clusters} if callable(clusters) else clusters
+    named = _by_name(clusters)
     if not named or not replicas or not algorithms:
         raise ValueError(
             "sweep() got no clusters, replicas or algorithms; expected at least one of each. Give replicas=[8, 64]."
@@ -103,7 +107,32 @@ def sweep(
     return Sweep(tuple(rows))
 
 
+def _by_name(clusters: Clusters | Callable[[int], Cluster]) -> Clusters:
+    named = {"": clusters} if callable(clusters) else clusters
+    if not isinstance(named, Mapping) or not all(callable(make) for make in named.values()):
+        raise TypeError(
+            f"sweep() got clusters={clusters!r}; expected a function that makes a cluster of n devices, or several by name. "
+            "Give clusters=lambda n: presets.dgx_h100(n // 8), or clusters={'H100': ..., 'A100': ...}."
+        )
+    return named
+
+
 _COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#b83280", "#975a16")
+_ON_DARK = ("#63a4e8", "#ee9157", "#5cc28d", "#a98bee", "#ec7ab8", "#d9a24e")
+_HUES = len(_COLOURS)
+
+
+def _hues(colours: Sequence[str]) -> str:
+    return "".join(f".rd-curves .hue{place}{{--hue:{colour}}}" for place, colour in enumerate(colours))
+
+
+_STYLE = (
+    f".rd-curves{{{LIGHT};font:12px sans-serif}}{_hues(_COLOURS)}"
+    f"@media(prefers-color-scheme:dark){{.rd-curves{{{DARK}}}{_hues(_ON_DARK)}}}"
+    ".rd-curves .ground{fill:var(--ground);stroke:var(--edge)}.rd-curves .grid{stroke:#8884}"
+    ".rd-curves text{fill:var(--faint)}.rd-curves .line{fill:none;stroke:var(--hue);stroke-width:2}"
+    ".rd-curves .dot,.rd-curves text.name{fill:var(--hue)}"
+)
 
 
 def curves(lines: Mapping[str, Sequence[tuple[int, float]]]) -> str:
@@ -120,9 +149,10 @@ def curves(lines: Mapping[str, Sequence[tuple[int, float]]]) -> str:
         return height - edge - value / top * (height - edge - 20)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img">',
-        "<title>Scaling efficiency</title><style>text{font:12px sans-serif;fill:#444}.grid{stroke:#8884}"
-        "@media(prefers-color-scheme:dark){text{fill:#ccc}}</style>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="rd-curves" viewBox="0 0 {width} {height}" width="{width}" '
+        f'style="max-width:100%;height:auto" role="img">',
+        f"<title>Scaling efficiency</title><style>{_STYLE}</style>",
+        f'<rect class="ground" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="6"/>',
     ]
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         parts.append(f'<path class="grid" d="M{edge} {y(share):.1f}H{width - 170}"/>')
@@ -132,9 +162,11 @@ def curves(lines: Mapping[str, Sequence[tuple[int, float]]]) -> str:
     ]
     parts.append(f'<text x="{(width - 120) / 2}" y="{height - 8}" text-anchor="middle">replicas</text>')
     for place, (name, points) in enumerate(lines.items()):
-        colour = _COLOURS[place % len(_COLOURS)]
+        hue = f"hue{place % _HUES}"
         path = "L".join(f"{x(count):.1f} {y(value):.1f}" for count, value in points)
-        parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts += [f'<circle cx="{x(count):.1f}" cy="{y(value):.1f}" r="3" fill="{colour}"/>' for count, value in points]
-        parts.append(f'<text x="{width - 160}" y="{30 + 18 * place}" style="fill:{colour}">{name}</text>')
+        parts.append(f'<path d="M{path}" class="line {hue}"/>')
+        parts += [
+            f'<circle cx="{x(count):.1f}" cy="{y(value):.1f}" r="3" class="dot {hue}"/>' for count, value in points
+        ]
+        parts.append(f'<text x="{width - 160}" y="{30 + 18 * place}" class="name {hue}">{escaped(name)}</text>')
     return "\n".join([*parts, "</svg>"])

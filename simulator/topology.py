@@ -11,7 +11,9 @@ import numpy as np
 
 from simulator.fabric import Fabric
 from simulator.limits import MOST_CLUSTER_LINKS, MOST_DEVICES
+from simulator.notebook_tables import folded, page, table
 from simulator.routing import Explicit, FatTree, Hosts, Routes, Routing, Star, Torus
+from simulator.step_records import size_text, time_text
 
 Array = np.ndarray[Any, Any]
 Sharing = Literal["equal", "latency"]
@@ -87,6 +89,25 @@ class Cluster:
 
     def __repr__(self) -> str:
         return f"<Cluster {self.name} of {self.device_count} devices>"
+
+    def _repr_html_(self) -> str:
+        speeds = self.kind.flops_per_second, self.kind.memory_bandwidth_bytes_per_second
+        facts = [
+            ("devices", f"{self.device_count:,} x {self.kind.name}, {self.host_size:,} on a host"),
+            ("memory of a device", _size(self.kind.memory_bytes)),
+            ("peak of a device", "without limit" if math.isinf(speeds[0]) else f"{speeds[0] / 1e12:,.4g} TFLOP/s"),
+            ("memory bandwidth", _size(speeds[1], "/s")),
+        ]
+        rows: list[Sequence[str]] = []
+        for index in folded(len(self.links)):
+            if index is None:
+                rows.append((f"... {len(self.links) - 9:,} more", "", "", ""))
+                continue
+            one = self.links[index]
+            speed = f"{size_text(one.bandwidth_bytes_per_second)}/s"
+            rows.append((one.name, f"{one.count:,}", speed, time_text(one.latency_seconds)))
+        links = table("", ["links, one way", "count", "bandwidth", "latency"], rows)
+        return page(table(f"Cluster {self.name}", [], facts), links)
 
     @property
     def host_size(self) -> int:
@@ -254,6 +275,10 @@ class Cluster:
             for a, b in ((first, second), (second, first))
         )
         return cls("links", len(names), kinds, routing, kind or DeviceKind())
+
+
+def _size(count: float, unit: str = "") -> str:
+    return "without limit" if math.isinf(count) else f"{size_text(count)}{unit}"
 
 
 def _both_ways(name: str, count: int, bandwidth: float, latency: float) -> tuple[Links, Links]:

@@ -3,10 +3,10 @@
 import sys
 from typing import Any
 
-from refdist._core.base.call_sites import Site, call_site
+from refdist._core.base.call_sites import Site, call_site, line_text
 from refdist._core.base.where import HERE
 from refdist._core.replicas import lockstep
-from refdist._core.testing.recorded_journal import users_place
+from refdist._core.testing.recorded_journal import called, users_place
 
 _NOT_THE_USERS = frozenset(
     {"refdist", "simulator", "contextlib"}
@@ -28,16 +28,7 @@ def whence() -> tuple[str, str]:
     return "", line_of(call_site(inside + 2) + HERE.get().called_from) if outside else ""
 
 
-def called(kind: str) -> str:
-    """The kind of a meeting as a label.
-
-    >>> called("all_reduce(SUM)"), called("assign_add")
-    ('all_reduce SUM', 'assign_add')
-    """
-    return kind.removesuffix(")").replace("(", " ", 1) if kind.endswith(")") else kind
-
-
 def line_of(site: Site) -> str:
     """The innermost line of the user's own code, without the folders above the file: the same wherever the program lies."""
     place = users_place(site)
-    return "" if place is None else f"{place.file.rsplit('/', 1)[-1]}:{place.line}, in {place.function}"
+    return "" if place is None else f"{line_text(place.file, place.line, folders=False)}, in {place.function}"

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+import re
 
 import jax
 import jax.numpy as jnp
@@ -233,6 +234,17 @@ def test_what_cannot_be_predicted_says_what_to_give():
         predict_step(lambda x: x, [tf.TensorSpec([None, 3])], cluster=star(), axis_name="replicas")
     with pytest.raises(ValueError, match="at least one of each"):
         sweep(mlp, SPECS, clusters={}, axis_name="replicas")
+    for clusters in ([star()], star(), {"star": star()}):
+        with pytest.raises(TypeError, match="expected a function that makes a cluster of n devices"):
+            sweep(mlp, SPECS, clusters=clusters, axis_name="replicas")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"), [({"library": "nccl"}, "libraries.nccl()"), ({"algorithm": "rin"}, "'rin'")]
+)
+def test_what_would_exchange_is_looked_at_also_where_nothing_is_exchanged(wrong, said):
+    with pytest.raises((TypeError, ValueError), match=re.escape(said)):
+        predict_step(lambda x: 2.0 * x, [tf.TensorSpec([3])], cluster=presets.dgx_h100(), axis_name="r", **wrong)
 
 
 def test_one_device_exchanges_nothing_and_many_stay_finite():
