@@ -1,12 +1,5 @@
 """`tf.bitwise`: operations on the bits of integers."""
 
-from refdist._core.ops.missing_names import lacking as _lacking
-from refdist._core.ops.operation_table import bitwise_and, bitwise_or, bitwise_xor
+from refdist._core.ops.late_names import late_names as _late_names
 
-__getattr__ = _lacking("bitwise")
-
-__all__ = [
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

@@ -1,6 +1,5 @@
 """Several workers: all in one process, in lockstep, or each in its own. Ours, not documented."""
 
-from refdist._core.clusters.workers import run_workers
-from refdist._core.processes.waiting_limits import set_limits
+from refdist._core.ops.late_names import late_names as _late_names
 
-__all__ = ["run_workers", "set_limits"]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

@@ -1,56 +1,5 @@
 """`tf.errors`: the documented error types, and the one that is ours."""
 
-from refdist._core.base.errors import (
-    AbortedError,
-    AlreadyExistsError,
-    CancelledError,
-    DataLossError,
-    DeadlineExceededError,
-    FailedPreconditionError,
-    HostEffectWarning,
-    InternalError,
-    InvalidArgumentError,
-    MeetingError,
-    NotFoundError,
-    NumericsError,
-    NumericsWarning,
-    OpError,
-    OutOfRangeError,
-    PermissionDeniedError,
-    RandomnessWarning,
-    ResourceExhaustedError,
-    UnauthenticatedError,
-    UnavailableError,
-    UnimplementedError,
-    UnknownError,
-    WorkerLost,
-)
-from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.late_names import late_names as _late_names
 
-__getattr__ = _lacking("errors")
-
-__all__ = [
-    "AbortedError",
-    "AlreadyExistsError",
-    "CancelledError",
-    "DataLossError",
-    "DeadlineExceededError",
-    "FailedPreconditionError",
-    "HostEffectWarning",
-    "InternalError",
-    "InvalidArgumentError",
-    "MeetingError",
-    "NotFoundError",
-    "NumericsError",
-    "NumericsWarning",
-    "OpError",
-    "OutOfRangeError",
-    "PermissionDeniedError",
-    "RandomnessWarning",
-    "ResourceExhaustedError",
-    "UnauthenticatedError",
-    "UnavailableError",
-    "UnimplementedError",
-    "UnknownError",
-    "WorkerLost",
-]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

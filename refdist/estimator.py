@@ -1,5 +1,5 @@
 """`tf.estimator`, as far as strategies are a part of it."""
 
-from refdist._core.keras.estimator import RunConfig
+from refdist._core.ops.late_names import late_names as _late_names
 
-__all__ = ["RunConfig"]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

@@ -1,8 +1,5 @@
 """`tf.version`: the version of the API that refdist follows."""
 
-from refdist._core.base.api_version import VERSION
-from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.late_names import late_names as _late_names
 
-__getattr__ = _lacking("version")
-
-__all__ = ["VERSION"]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

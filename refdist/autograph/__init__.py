@@ -1,8 +1,5 @@
 """`tf.autograph`: how Python's control flow becomes part of programs."""
 
-from refdist._core.ops.missing_names import lacking as _lacking
-from refdist.autograph import experimental
+from refdist._core.ops.late_names import late_names as _late_names
 
-__getattr__ = _lacking("autograph")
-
-__all__ = ["experimental"]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

@@ -1,5 +1,5 @@
 """`tf.autograph.experimental`."""
 
-from refdist._core.autograph.directives import Feature, do_not_convert, set_loop_options
+from refdist._core.ops.late_names import late_names as _late_names
 
-__all__ = ["Feature", "do_not_convert", "set_loop_options"]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

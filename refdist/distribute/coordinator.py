@@ -1,13 +1,5 @@
 """`tf.distribute.coordinator`."""
 
-from refdist._core.coordination.coordinator import (
-    ClusterCoordinator,
-    RemoteValue,
-    experimental_get_current_worker_index,
-)
-from refdist._core.coordination.coordinator import PerWorkerValues as PerWorkerValue
-from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.late_names import late_names as _late_names
 
-__getattr__ = _lacking("distribute.coordinator")
-
-__all__ = ["ClusterCoordinator", "PerWorkerValue", "RemoteValue", "experimental_get_current_worker_index"]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

@@ -1,40 +1,5 @@
 """`tf.io.gfile`: the files of this machine."""
 
-from refdist._core.files.file_system import (
-    GFile,
-    copy,
-    exists,
-    get_registered_schemes,
-    glob,
-    isdir,
-    join,
-    listdir,
-    makedirs,
-    mkdir,
-    remove,
-    rename,
-    rmtree,
-    stat,
-    walk,
-)
-from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.late_names import late_names as _late_names
 
-__getattr__ = _lacking("io.gfile")
-
-__all__ = [
-    "GFile",
-    "copy",
-    "exists",
-    "get_registered_schemes",
-    "glob",
-    "isdir",
-    "join",
-    "listdir",
-    "makedirs",
-    "mkdir",
-    "remove",
-    "rename",
-    "rmtree",
-    "stat",
-    "walk",
-]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

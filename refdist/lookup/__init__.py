@@ -1,22 +1,5 @@
 """`tf.lookup`: tables from strings or integers to values."""
 
-from refdist._core.ops.lookup_tables import (
-    KeyValueTensorInitializer,
-    StaticHashTable,
-    StaticVocabularyTable,
-    TextFileIndex,
-    TextFileInitializer,
-)
-from refdist._core.ops.missing_names import lacking as _lacking
-from refdist.lookup import experimental
+from refdist._core.ops.late_names import late_names as _late_names
 
-__getattr__ = _lacking("lookup")
-
-__all__ = [
-    "KeyValueTensorInitializer",
-    "StaticHashTable",
-    "StaticVocabularyTable",
-    "TextFileIndex",
-    "TextFileInitializer",
-    "experimental",
-]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

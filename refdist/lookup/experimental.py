@@ -1,8 +1,5 @@
 """`tf.lookup.experimental`."""
 
-from refdist._core.ops.lookup_tables import DenseHashTable, MutableHashTable
-from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.late_names import late_names as _late_names
 
-__getattr__ = _lacking("lookup.experimental")
-
-__all__ = ["DenseHashTable", "MutableHashTable"]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

@@ -1,8 +1,5 @@
 """`tf.profiler.experimental`: accepted, and says once what profiles programs."""
 
-from refdist._core.ops.machine_switches import Profile, Trace, start, stop
-from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.late_names import late_names as _late_names
 
-__getattr__ = _lacking("profiler.experimental")
-
-__all__ = ["Profile", "Trace", "start", "stop"]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

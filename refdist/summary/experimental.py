@@ -1,8 +1,5 @@
 """`tf.summary.experimental`."""
 
-from refdist._core.files.summaries import get_step, set_step, summary_scope
-from refdist._core.ops.missing_names import lacking as _lacking
+from refdist._core.ops.late_names import late_names as _late_names
 
-__getattr__ = _lacking("summary.experimental")
-
-__all__ = ["get_step", "set_step", "summary_scope"]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

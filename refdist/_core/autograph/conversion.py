@@ -26,6 +26,7 @@ from malt.lang import directives as loop_directives
 from malt.pyct import anno, templates, transpiler
 
 from refdist._core.autograph.directives import set_loop_options
+from refdist._core.base.call_sites import line_text
 
 _HELPERS = ("if_body", "else_body", "loop_body", "loop_test", "extra_test", "get_state", "set_state", "<lambda>")
 _PREFIX = "ag__"
@@ -68,8 +69,8 @@ def converted_function(function: FunctionType) -> Callable[..., Any]:
             factory = _Factory(function)
         except Exception as error:  # malt fails in many ways on code that it does not know
             factory = CannotConvert(
-                f"{function.__qualname__} at {function.__code__.co_filename}:{function.__code__.co_firstlineno} was left as it "
-                f"is: {str(error).strip() or type(error).__name__}"
+                f"{function.__qualname__} at {line_text(function.__code__.co_filename, function.__code__.co_firstlineno)} was left "
+                f"as it is: {str(error).strip() or type(error).__name__}"
             )
         _factories[function.__code__] = factory
     if isinstance(factory, CannotConvert):

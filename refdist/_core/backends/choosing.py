@@ -4,12 +4,17 @@ import contextlib
 import importlib
 import os
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
+from refdist._core.base.extras import require
 from refdist._core.base.where import HERE, Process, entered
 from refdist._core.devices.device import Device
 from refdist._core.seam.backend import Backend
 from refdist._core.seam.inspection import LOOKS, inspection_in
+
+if TYPE_CHECKING:
+    from refdist._core.backends.backend_options import ClusterOptions, CountOptions
 
 _BUILT_IN = {
     "host": "refdist._core.backends.host_backend:HostBackend",
@@ -24,6 +29,12 @@ _physical: tuple[Device, ...] = ()  # all devices, where the program has hidden 
 _shown: dict[str, tuple[int, ...]] = {}  # the numbers of those that it has not, by kind
 
 
+@overload
+def use(name: Literal["simulator", "host", "jax"], **options: "Unpack[CountOptions]") -> None: ...
+@overload
+def use(name: Literal["simulator"], **options: "Unpack[ClusterOptions]") -> None: ...
+@overload
+def use(name: str, **options: "Unpack[CountOptions]") -> None: ...
 def use(name: str, **options: Any) -> None:
     """Choose the backend of this process for the strategies and tensors made from now on.
 
@@ -38,6 +49,14 @@ def use(name: str, **options: Any) -> None:
     Process.changes += 1
 
 
+@overload
+def using(
+    name: Literal["simulator", "host", "jax"], **options: "Unpack[CountOptions]"
+) -> AbstractContextManager[Backend]: ...
+@overload
+def using(name: Literal["simulator"], **options: "Unpack[ClusterOptions]") -> AbstractContextManager[Backend]: ...
+@overload
+def using(name: str, **options: "Unpack[CountOptions]") -> AbstractContextManager[Backend]: ...
 @contextlib.contextmanager
 def using(name: str, **options: Any) -> Generator[Backend]:
     """Choose the backend for a block of code.
@@ -162,7 +181,7 @@ def _made(name: str, options: dict[str, Any]) -> Backend:
     target = _BUILT_IN.get(name)
     if target is not None:
         module, _, attribute = target.partition(":")
-        factory: Callable[..., Backend] = getattr(importlib.import_module(module), attribute)
+        factory: Callable[..., Backend] = getattr(_imported(module), attribute)
         return factory(**options)
     metadata = importlib.import_module("importlib.metadata")  # costs 30 ms, and is rarely needed
     others = {entry.name: entry for entry in metadata.entry_points(group="refdist.backends")}
@@ -172,6 +191,18 @@ def _made(name: str, options: dict[str, Any]) -> Backend:
             f"install a package that offers it under the entry point group 'refdist.backends'."
         )
     return others[name].load()(**options)
+
+
+def _imported(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        if error.name == "jax":
+            require("jax")
+        # A file of the user's that is called simulator.py may be what was found.
+        shadows: Any = importlib.import_module("refdist_command.shadows")
+        shadows.require_own(module.partition(".")[0])
+        raise
 
 
 def _from_text(text: str) -> tuple[str, dict[str, Any]]:

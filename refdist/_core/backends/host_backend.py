@@ -21,7 +21,11 @@ _LARGE_BYTES = 1 << 18  # of all tensors in a sum together; from this size on, t
 
 
 class HostBackend:
-    """Numpy on devices that exist in name only."""
+    """Numpy on devices that exist in name only.
+
+    Args:
+        counts: how many devices there are of each kind: cpus, gpus, tpus.
+    """
 
     name = "host"
     tensor_type: type = Tensor
@@ -49,7 +53,10 @@ class HostBackend:
     def copy(self, tensor: Tensor, device: Device) -> Tensor:
         # From now on the numbers are shared, so nobody may change them; a copy elsewhere is only another label.
         tensor.flags.writeable = False
-        return make(np.asarray(tensor), device)
+        return make(tensor, device)
+
+    def spread(self, tensor: Tensor, devices: Sequence[Device]) -> list[Tensor]:
+        return labelled(tensor, devices)
 
     def reduce(self, tensors: Tensors, op: ReduceOp, destinations: Sequence[Device], algorithm: str) -> Tensors:
         if type(tensors) is not CommonValues:

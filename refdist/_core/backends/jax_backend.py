@@ -1,10 +1,10 @@
 """The seam on JAX's devices, one operation at a time."""
 
-import contextlib
 import copy
 import functools
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from jax._src.config import default_device
 from jax._src.xla_bridge import backends_are_initialized
 
+from refdist._core.backends.jax_devices import AskedDevices, Visible, local_devices, require_host_devices, shared_out
 from refdist._core.base.dtypes import is_wide
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.jax_facts import is_tracer
@@ -22,6 +23,7 @@ from refdist._core.compilers.mesh_compiler import MeshCompiler
 from refdist._core.compilers.meshes import constrained, sharding
 from refdist._core.compilers.spanning_compiler import SpanningCompiler
 from refdist._core.devices.device import Device, resolve
+from refdist._core.devices.machine import device_counts
 from refdist._core.devices.tpu_topology import mesh_shape
 from refdist._core.seam.backend import Tensors
 from refdist._core.seam.compiler import Compiler
@@ -29,39 +31,41 @@ from refdist._core.seam.compiler import Compiler
 if TYPE_CHECKING:
     from refdist._core.strategies.plan import Plan
 
-_CONFIG: Any = jax.config  # its settings are not in its type
-_KINDS = {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
-
 
 class JaxBackend:
-    """Tensors are JAX's own arrays, so everything written for JAX works in a replica."""
+    """Tensors are JAX's own arrays, so everything written for JAX works in a replica.
+
+    Args:
+        cpus: how many host devices to ask JAX for, before it starts; without it, as many as JAX has.
+        gpus: how many GPUs, real ones or else processors that play them.
+        tpus: how many cores of TPUs, or the sizes of their mesh: x, y, z and the cores of a chip.
+        visible: the numbers of the devices of each kind that are used; `tf.config.set_visible_devices` gives them.
+    """
 
     name = "jax"
     tensor_type: type = jax.Array
 
     def __init__(
-        self, cpus: int | None = None, visible: Mapping[str, Sequence[int]] | None = None, **others: Any
+        self,
+        cpus: int | None = None,
+        gpus: int | None = None,
+        tpus: int | tuple[int, ...] | None = None,
+        visible: Visible | None = None,
+        **others: Any,
     ) -> None:
-        if others:
-            raise TypeError(
-                f"The jax backend was asked for {', '.join(others)}; expected cpus= alone. GPUs and TPUs are found by themselves."
-            )
-        self._cpus = _cpus_of_a_worker() if cpus is None else cpus
-        self._visible = visible  # by kind, the numbers of the devices that are not hidden
-        _require_cpus(self._cpus)
+        told = {"cpus": _cpus_of_a_worker() if cpus is None else cpus, "gpus": gpus, "tpus": tpus}
+        counts = {kind: count for kind, count in told.items() if count is not None}
+        self._mesh = mesh_shape(counts.get("tpus", 0))
+        counted = frozenset(kind[:3].upper() for kind in counts)
+        self._asked = AskedDevices(device_counts(**counts, **others), counted, visible or {})
+        require_host_devices(self._asked)
         self._groups: set[tuple[Any, ...]] = set()  # the logical devices of replicas whose tensors were laid out
         self._home: Any = None  # where values without a device go; None lets JAX decide
 
     @functools.cached_property
     def _real(self) -> dict[Device, Any]:
         """JAX's own objects for the devices; asking for them starts JAX, after which it can join no other processes."""
-        found = list(jax.local_devices(backend="cpu")[: self._cpus])
-        if jax.default_backend() != "cpu":
-            found += jax.local_devices()
-        if self._visible:
-            visible = self._visible
-            found = [d for i, d in _numbered(found) if i in visible.get(_KINDS[d.platform], (i,))]
-        return {Device(f"{_KINDS[d.platform]}:{i}"): d for i, d in _numbered(found)}
+        return local_devices(self._asked)
 
     @functools.cached_property
     def _names(self) -> dict[Any, Device]:
@@ -133,9 +137,10 @@ class JaxBackend:
 
     def tpu_mesh(self) -> np.ndarray[Any, Any]:
         cores = [name for name in self._real if name.kind == "TPU"]
-        # Where there is no TPU, the processors of this machine play the cores.
+        # Where there is no TPU, and none was asked for, CPUs play the cores under their own names.
         cores = cores or [name for name in self._real if name.kind == "CPU"]
-        return np.array(cores, object).reshape(mesh_shape(len(cores)))
+        shape = self._mesh if math.prod(self._mesh) == len(cores) else mesh_shape(len(cores))
+        return np.array(cores, object).reshape(shape)
 
     def lay_out(self, tensor: jax.Array, devices: Sequence[Device], partition: Sequence[int] | None) -> jax.Array:
         if is_tracer(tensor):
@@ -150,20 +155,11 @@ class JaxBackend:
         return tuple((self._names[shard.device], np.array(shard.data)) for shard in tensor.addressable_shards)
 
     def for_task(self, job: str, task: int, tasks: int) -> "JaxBackend":
-        own = [(name, device) for name, device in self._real.items() if name.beside(next(iter(self._real)))]
-        share = len(own) // tasks
-        if share == 0:
-            raise ValueError(
-                f"{tasks} workers were to share {len(own)} devices of JAX; expected at least one for each. Ask for more: "
-                f'refdist.use("jax", cpus={tasks}).'
-            )
+        own = {name: device for name, device in self._real.items() if name.beside(next(iter(self._real)))}
         clone = copy.copy(self)
-        real = own[task % tasks * share :][:share]
-        kinds = [name.kind for name, _ in real]
-        names = [Device(f"{kind}:{kinds[:index].count(kind)}").at(job, task) for index, kind in enumerate(kinds)]
-        clone._real = dict(zip(names, (device for _, device in real), strict=True))
+        clone._real = shared_out(own, job, task, tasks)
         clone._names = {device: name for name, device in clone._real.items()}
-        clone._home = real[0][1]
+        clone._home = next(iter(clone._real.values()))
         clone.__dict__.pop("default_strategy", None)
         return clone
 
@@ -211,32 +207,7 @@ def _mean(tensors: list[jax.Array]) -> jax.Array:
     return averaged(functools.reduce(jnp.add, tensors), len(tensors))
 
 
-def _numbered(devices: Sequence[Any]) -> list[tuple[int, Any]]:
-    counts: dict[str, int] = {}
-    numbered: list[tuple[int, Any]] = []
-    for device in devices:
-        index = counts.get(device.platform, 0)
-        counts[device.platform] = index + 1
-        numbered.append((index, device))
-    return numbered
-
-
 def _cpus_of_a_worker() -> int:
     """Return how many host devices there are if the program does not say: one, or what the launcher was told."""
     told = os.environ.get("REFDIST_DEVICES_PER_WORKER", "")
     return int(told) if told.isdecimal() and int(told) else 1
-
-
-def _require_cpus(cpus: int) -> None:
-    """Ask JAX for a number of host devices, which it can provide only before its first computation."""
-    if not isinstance(cpus, int) or isinstance(cpus, bool) or cpus < 1:
-        raise ValueError(f"cpus is {cpus!r}; expected an int of at least 1. Give the number of host devices.")
-    with contextlib.suppress(RuntimeError):  # raised once JAX has started; what counts then is how many devices it has
-        asked = _CONFIG.jax_num_cpu_devices
-        jax.config.update("jax_num_cpu_devices", max(cpus, asked))
-    if backends_are_initialized() and (there := len(jax.local_devices(backend="cpu"))) < cpus:
-        raise RuntimeError(
-            f"{cpus} host devices were asked of JAX, which has already started with {there}; expected the largest number to be "
-            f'asked for first. Call refdist.use("jax", cpus={cpus}) before JAX computes anything, as functions on a simulator do, '
-            f"or set JAX_NUM_CPU_DEVICES={cpus} in the environment; in pytest, --refdist-backend jax does so."
-        )

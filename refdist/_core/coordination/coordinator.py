@@ -1,7 +1,7 @@
 """ClusterCoordinator: schedules functions on the workers of a parameter server strategy, and collects their results."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
@@ -18,6 +18,9 @@ from refdist._core.staging.function import Function
 from refdist._core.strategies.arguments import require_arguments
 from refdist._core.strategies.parameter_server import ParameterServerStrategy, current_worker
 from refdist._core.variables.tensors import current_value
+
+if TYPE_CHECKING:
+    from refdist._core.staging.decorator import StagedFunction
 
 
 class RemoteValue:
@@ -154,7 +157,7 @@ class ClusterCoordinator:
         """The strategy whose workers these are."""
         return self._strategy
 
-    def schedule(self, fn: Function, args: Any = None, kwargs: Any = None) -> RemoteValue:
+    def schedule(self, fn: "StagedFunction[..., Any]", args: Any = None, kwargs: Any = None) -> RemoteValue:
         """Call a tf.function on the next worker; its arguments are copied there, and per-worker values become that worker's."""
         if not isinstance(fn, Function):
             raise TypeError(

@@ -12,6 +12,12 @@ MOST_DEVICES = 1_000_000  # this many names take a gigabyte and twenty seconds
 def device_counts(cpus: int = 1, gpus: int = 0, tpus: int | tuple[int, ...] = 0, **others: Any) -> tuple[Device, ...]:
     """List the devices of a machine with so many CPUs, GPUs and TPU cores, the CPUs first.
 
+    Args:
+        cpus: how many CPUs.
+        gpus: how many GPUs.
+        tpus: how many cores of TPUs, or the sizes of their mesh: x, y, z and the cores of a chip.
+        others: what there is not.
+
     >>> [device.short for device in device_counts(gpus=2)]
     ['CPU:0', 'GPU:0', 'GPU:1']
     """

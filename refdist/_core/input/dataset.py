@@ -300,6 +300,11 @@ class Dataset(RarerMethods):
     def __bool__(self) -> bool:
         return True
 
+    def _repr_html_(self) -> str:
+        from refdist._core.input.stage_tables import stage_table  # for notebooks only
+
+        return stage_table(type(self).__name__, self.stage)
+
     def __repr__(self) -> str:
         spec = self.element_spec
         return f"<{self.stage.name} shapes: {shapes_text(spec)}, types: {types_text(spec)}>"

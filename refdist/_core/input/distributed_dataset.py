@@ -35,6 +35,14 @@ class DistributedDataset:
         """The spec of an element, with one component for each replica if there are several."""
         return self._source.element_spec
 
+    def __repr__(self) -> str:
+        return f"<DistributedDataset of {self._source.stage.name}: {', '.join(self._source.stages()) or 'as it is'}>"
+
+    def _repr_html_(self) -> str:
+        from refdist._core.input.stage_tables import distributed_table  # for notebooks only
+
+        return distributed_table(self.element_spec, self._source.stage, self._source.stages())
+
 
 class DistributedIterator(AskedForNext):
     """One loop over a distributed dataset; its position can be saved and restored."""

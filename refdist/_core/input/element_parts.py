@@ -6,19 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-_KINDS: list[
-    Callable[[str], Any]
-] = []  # one function that returns a class of tensors by its name, which a later room has
-
-
-def install(kind: Callable[[str], Any]) -> None:
-    """Say how the classes of ragged and sparse tensors are found."""
-    _KINDS[:] = [kind]
+from refdist._core.base.later_rooms import ask
 
 
 def tensor_kind(name: str) -> Any:
     """The class of ragged or of sparse tensors."""
-    return _KINDS[0](name)
+    return ask("tensor_kind", name)
 
 
 class Parts(abc.ABC):

@@ -1,11 +1,16 @@
-"""Replicas that got no rows: of the batch that was delivered last, and of a whole loop."""
+"""Replicas that got no rows: of the batch that was delivered last, and of a whole loop; what comes from them is seldom a number."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from refdist._core.base import nest
-from refdist._core.base.call_sites import Site, where
+from refdist._core.base.call_sites import Site, call_site, frames_to_program, where
+from refdist._core.base.enums import ReduceOp
+from refdist._core.replicas.values import DistributedValues
 
 _MANY = 16  # steps, after which an endless loop is judged, too
 
@@ -24,12 +29,14 @@ class Served:
     unfed: Unfed | None = None
     values: frozenset[int] = frozenset()  # the ids of what was delivered
     running: Unfed | None = None  # the same, while replicas run with it
+    means: Mapping[int, str] = MappingProxyType({})  # of no numbers: where a replica has first taken one meanwhile
 
 
 def run_with(arguments: Any) -> None:
     """Note whether replicas begin to run with what was delivered last."""
     with_it = any(id(leaf) in Served.values for leaf in nest.flatten(arguments))
     Served.running = Served.unfed if with_it else None
+    Served.means = {}
 
 
 def remark_on(replica: int) -> str:
@@ -38,6 +45,59 @@ def remark_on(replica: int) -> str:
     if unfed is None or replica not in unfed.replicas:
         return ""
     return f", which got an empty piece of batch {unfed.step} of its loop (of {unfed.rows} rows)"
+
+
+def defers(replica: int, place: str) -> bool:
+    """Say whether a mean of no numbers is told only where it leaves its replica: until then the replica can still replace it."""
+    unfed = Served.running
+    if unfed is None or replica not in unfed.replicas:
+        return False
+    Served.means = {replica: place, **Served.means}
+    return True
+
+
+def look(parts: Sequence[Any], what: str, *, infinite: bool = False) -> None:
+    """Warn, once for a batch, of a replica without rows from which something comes that is not a number.
+
+    Where it comes from the others as well, it has another reason.
+
+    Args:
+        parts: what comes from each replica, a nest of tensors.
+        infinite: whether infinities are wrong, too: in a sum, but not where they stand for the largest of nothing.
+    """
+    unfed = Served.running
+    if unfed is None:
+        return
+    bad = [index for index, part in enumerate(parts) if _not_numbers(part, infinite)]
+    hungry = [index for index in bad if index in unfed.replicas]
+    if not hungry or len(hungry) < len(bad):
+        return
+    Served.running = None
+    place = Served.means.get(hungry[0], "")
+    taken = f" (the mean of no numbers, taken at {place})" if place else ""
+    those = f"Replica{'s' * (len(hungry) > 1)} {', '.join(map(str, hungry[:4]))}{', ...' * (len(hungry) > 4)}"
+    warnings.warn(
+        f"{those} of {len(parts)}, which got an empty piece of batch {unfed.step} of the loop (of {unfed.rows} rows), {what} what "
+        f"is not a number{taken}, at {where(call_site()[:1])}; expected a number, because it spoils that of all replicas. Divide a "
+        f"sum by the size of the global batch, skip empty pieces, or use drop_remainder=True.",
+        RuntimeWarning,
+        stacklevel=frames_to_program(),
+    )
+
+
+def look_at_pairs(op: ReduceOp, pairs: Sequence[tuple[Any, Any]]) -> None:
+    """Look at what replicas without rows bring to reductions."""
+    for value, _ in pairs:
+        if isinstance(value, DistributedValues):
+            look(value.values, f"brought to reduce({op.name})", infinite=True)
+
+
+def _not_numbers(value: Any, infinite: bool) -> bool:
+    leaves = nest.flatten(value) if nest.is_container(value) else [value]
+    arrays = [np.asarray(one) for one in leaves if isinstance(one, float) or hasattr(one, "__array__")]
+    return any(
+        not np.isfinite(one).all() if infinite else np.isnan(one).any() for one in arrays if one.dtype.kind in "fc"
+    )
 
 
 class Rations:

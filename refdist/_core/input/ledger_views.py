@@ -1,19 +1,13 @@
 """A ledger as text and as a picture: one line for each step, one column for each replica."""
 
-import html
 import itertools
 from collections.abc import Iterator, Sequence
 
+from refdist._core.base.html_tables import page, paragraph, table
 from refdist._core.input.ledger_findings import Delivery, shortened
 
 _WIDTH = 80
 _MOST_STEPS = 40
-_STYLE = (
-    "<style>.refdist-ledger{border-collapse:collapse;font:13px ui-monospace,monospace;color:inherit}"
-    ".refdist-ledger th,.refdist-ledger td{border:1px solid #8886;padding:2px 8px;text-align:left;vertical-align:top}"
-    ".refdist-ledger caption{text-align:left;padding:6px 0;font-weight:bold}"
-    ".refdist-ledger .none{background:#d9770633}</style>"
-)
 
 
 def printed(deliveries: Sequence[Delivery]) -> str:
@@ -24,11 +18,10 @@ def printed(deliveries: Sequence[Delivery]) -> str:
 
 
 def drawn(deliveries: Sequence[Delivery]) -> str:
-    """The same as tables of HTML, which take their colors from the page."""
+    """The same as tables of HTML."""
     if not deliveries:
-        return "<p>nothing was delivered</p>"
-    tables = [_table(title, replicas, rows) for title, replicas, rows in _blocks(deliveries)]
-    return _STYLE + "".join(tables)
+        return page(paragraph("nothing was delivered"))
+    return page(*[_table(title, replicas, rows) for title, replicas, rows in _blocks(deliveries)])
 
 
 Rows = list[tuple[int, list[str]]]
@@ -71,18 +64,10 @@ def _lines(title: str, names: list[str], rows: Rows) -> Iterator[str]:
 
 
 def _table(title: str, names: list[str], rows: Rows) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-    body = "".join(
-        f"<tr><th>{step}</th>{''.join(_cell(text) for text in row)}</tr>" for step, row in rows[:_MOST_STEPS]
-    )
+    cells = [[str(step), *[None if text == "-" else text for text in row]] for step, row in rows[:_MOST_STEPS]]
     more = len(rows) - _MOST_STEPS
-    rest = f'<tr><td colspan="{len(names) + 1}">{more} more steps</td></tr>' if more > 0 else ""
-    caption = f"<caption>{html.escape(title)}</caption>"
-    return f'<table class="refdist-ledger">{caption}<tr><th>step</th>{head}</tr>{body}{rest}</table>'
-
-
-def _cell(text: str) -> str:
-    return '<td class="none">nothing</td>' if text == "-" else f"<td>{html.escape(text)}</td>"
+    rest = [[f"{more} more steps", *[""] * len(names)]] if more > 0 else []
+    return table(title, ["step", *names], [*cells, *rest])
 
 
 def _shown(one: Delivery) -> str:

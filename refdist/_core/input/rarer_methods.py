@@ -5,7 +5,7 @@ import importlib
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
@@ -31,10 +31,14 @@ class RarerMethods:
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError
 
-    def __getattr__(self, name: str) -> Any:
-        text = f"{type(self).__name__!r} object has no attribute {name!r}"
-        remedy = f": refdist has no tf.data.Dataset.{name}; use {_LACKING[name]} instead." if name in _LACKING else ""
-        raise AttributeError(f"{text}{remedy}", name=name, obj=self)
+    if not TYPE_CHECKING:  # to a type checker, an object with this method has every attribute
+
+        def __getattr__(self, name: str) -> Never:
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            remedy = (
+                f": refdist has no tf.data.Dataset.{name}; use {_LACKING[name]} instead." if name in _LACKING else ""
+            )
+            raise AttributeError(f"{text}{remedy}", name=name, obj=self)
 
     @classmethod
     def load(cls, path: str, element_spec: Any = None, compression: str | None = None, reader_func: Any = None) -> Any:

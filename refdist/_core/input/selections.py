@@ -175,7 +175,7 @@ class RandomNumbers(Shuffle):
     name = "_RandomDataset"
     same_elements = False
 
-    def __init__(self, seed: int | None, rerandomize: bool, draw: Callable[[np.random.Generator], Any]) -> None:
+    def __init__(self, seed: int | None, rerandomize: bool, draw: "Callable[[np.random.Generator], Any]") -> None:
         super().__init__(_NOTHING, 1, seed, rerandomize)
         self.inputs, self._draw = (), draw
 

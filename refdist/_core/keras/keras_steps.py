@@ -19,7 +19,7 @@ from refdist._core.keras.keras_variables import held, tensor
 from refdist._core.keras.keras_workers import totals
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, select
-from refdist._core.staging.function import function
+from refdist._core.staging.decorator import function
 from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.variables.distributed_variable import MirroredVariable
 from refdist._core.variables.variable import Variable

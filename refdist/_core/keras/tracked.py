@@ -8,7 +8,7 @@ from typing import Any
 from refdist._core.keras.keras_variables import held
 from refdist._core.replicas.specs import TensorSpec
 from refdist._core.saving.module import WAITING, Module, Trackable, Waiting
-from refdist._core.staging.function import function
+from refdist._core.staging.decorator import function
 from refdist._core.variables.variable import Variable
 
 _core: Any = importlib.import_module("keras.src.backend.jax.core")

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from refdist._core.base.jax_facts import is_concrete
+from refdist._core.base.jax_facts import is_concrete, kept_known, tracing
 from refdist._core.base.where import HERE
 from refdist._core.replicas.values import of_parts
 
@@ -33,7 +33,13 @@ def operation(function: Callable[Arguments, Result]) -> Callable[Arguments, Resu
         if _RAGGED in sys.modules and _has_parts((*args, *kwargs.values())):
             return importlib.import_module(_RAGGED_OPERATIONS).carried_out(function, args, kwargs)
         draft = HERE.get().draft
-        if draft is None or not _known_integers(_leaves(args, kwargs)):
+        if draft is None:
+            if tracing() and _numpy_integers(
+                _leaves(args, kwargs)
+            ):  # in a trace of JAX or Keras, not in a program of ours
+                return kept_known(lambda: function(*args, **kwargs))
+            return function(*args, **kwargs)
+        if not _known_integers(_leaves(args, kwargs)):
             return function(*args, **kwargs)
         with draft.compiler.at_once():
             return function(*args, **kwargs)
@@ -55,6 +61,19 @@ def _known_integers(leaves: Iterable[Any]) -> bool:
     for leaf in leaves:
         if is_concrete(leaf):
             if leaf.dtype.kind not in "biu":
+                return False
+            found = True
+        elif not isinstance(leaf, _PLAIN):
+            return False
+    return found
+
+
+def _numpy_integers(leaves: Iterable[Any]) -> bool:
+    """Say whether arguments are integers of numpy, beside what Python has: sizes, as `tf.shape` returns them in such a trace."""
+    found = False
+    for leaf in leaves:
+        if isinstance(leaf, (np.ndarray, np.generic)):
+            if leaf.dtype.kind not in "iu":
                 return False
             found = True
         elif not isinstance(leaf, _PLAIN):

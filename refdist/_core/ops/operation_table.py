@@ -6,7 +6,7 @@ A line names the function of the array namespace (`x.__array_namespace__()`), an
 import builtins
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import dtype_name
 from refdist._core.ops.computed_with_jax import kernel
+from refdist._core.ops.operation import Arguments, Result
 from refdist._core.ops.operation import operation as as_operation
 from refdist._core.ops.tensor_functions import convert_to_tensor, is_tensor, reduced, together
 from refdist._core.replicas.values import Mirrored
@@ -37,7 +38,25 @@ _WORDS = {
 Operation = Callable[..., Any]
 
 
-def _unary(name: str, function: str | Operation, kinds: str) -> Operation:
+class Unary(Protocol):
+    """How an operation on each element of a tensor is called."""
+
+    def __call__(self, x: Any, name: Any = None) -> Any: ...
+
+
+class Binary(Protocol):
+    """How an operation on the elements of two tensors is called."""
+
+    def __call__(self, x: Any, y: Any, name: Any = None) -> Any: ...
+
+
+class Reduction(Protocol):
+    """How an operation that combines elements is called."""
+
+    def __call__(self, input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any: ...
+
+
+def _unary(name: str, function: str | Operation, kinds: str) -> Unary:
     """Make an operation on each element of a tensor."""
 
     def operation(x: Any, name: Any = None) -> Any:
@@ -51,7 +70,7 @@ def _unary(name: str, function: str | Operation, kinds: str) -> Operation:
     return _named(operation, name, "Apply {} to each element of a tensor.")
 
 
-def _binary(name: str, function: str | Operation, kinds: str) -> Operation:
+def _binary(name: str, function: str | Operation, kinds: str) -> Binary:
     """Make an operation on the elements of two tensors; a number takes the dtype of the tensor beside it."""
 
     def operation(x: Any, y: Any, name: Any = None) -> Any:
@@ -66,7 +85,7 @@ def _binary(name: str, function: str | Operation, kinds: str) -> Operation:
     return _named(operation, name, "Apply {} to the elements of two tensors.")
 
 
-def _reduction(name: str, function: str, kinds: str, of_nothing: Callable[[np.dtype[Any]], Any] | None) -> Operation:
+def _reduction(name: str, function: str, kinds: str, of_nothing: Callable[[np.dtype[Any]], Any] | None) -> Reduction:
     """Make an operation that combines all elements of a tensor, or those along an axis."""
 
     def operation(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
@@ -83,7 +102,7 @@ def _reduction(name: str, function: str, kinds: str, of_nothing: Callable[[np.dt
     return _named(operation, name, "Apply {} to all elements, or along an axis.")
 
 
-def _named(operation: Operation, name: str, text: str) -> Operation:
+def _named(operation: Callable[Arguments, Result], name: str, text: str) -> Callable[Arguments, Result]:
     operation.__name__ = operation.__qualname__ = name
     operation.__doc__ = text.format(name)
     return as_operation(operation)

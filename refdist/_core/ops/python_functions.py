@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.base.where import HERE
 from refdist._core.ops.tensor_functions import cast, convert_to_tensor
 from refdist._core.seam.draft import leave_draft_for_data
@@ -31,6 +32,13 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: A
 
 
 def _returned(result: Any, dtypes: Any) -> Any:
-    if isinstance(dtypes, (list, tuple)):
-        return [cast(convert_to_tensor(one), dtype) for one, dtype in zip(result, dtypes, strict=True)]
-    return cast(convert_to_tensor(result), dtypes)
+    """As many tensors as there are dtypes; a function may return one of them in a list, or by itself."""
+    several: list[Any] = list(result) if isinstance(result, (list, tuple)) else [] if result is None else [result]
+    expected: list[Any] = list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes]
+    if len(several) != len(expected):
+        raise InvalidArgumentError(
+            f"A Python function returned {len(several)} values; expected {len(expected)}, one for each dtype in Tout. Return as "
+            f"many, or correct Tout."
+        )
+    tensors = [cast(convert_to_tensor(one), dtype) for one, dtype in zip(several, expected, strict=True)]
+    return tensors if isinstance(dtypes, (list, tuple)) else tensors[0]

@@ -38,11 +38,11 @@ class SparseTensor:
                 f"dimensions; expected one row for each value. Correct them."
             )
 
-    indices = property(lambda self: self._indices)
-    values = property(lambda self: self._values)
-    dtype = property(lambda self: self._values.dtype)
-    shape = property(lambda self: TensorShape(self._sizes))
-    rank = property(lambda self: len(self._sizes))
+    indices = property(lambda self: self._indices, doc="Where the values are: a row for each.")
+    values = property(lambda self: self._values, doc="The values that are not zero.")
+    dtype = property(lambda self: self._values.dtype, doc="The dtype of the values.")
+    shape = property(lambda self: TensorShape(self._sizes), doc="The shape of the whole.")
+    rank = property(lambda self: len(self._sizes), doc="The number of dimensions.")
 
     @property
     def dense_shape(self) -> Any:

@@ -68,7 +68,7 @@ class TensorArray:
 
     # What a branch or a loop carries: a tensor with all elements as its rows.
 
-    kind = property(lambda self: (TensorArray, self.dtype.name, self._count()))
+    kind = property(lambda self: (TensorArray, self.dtype.name, self._count()), doc="What a loop may not change.")
 
     @property
     def parts(self) -> list[Any]:

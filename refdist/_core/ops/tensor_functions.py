@@ -17,9 +17,9 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_concrete, is_jax, is_tracer
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import DeviceName, resolve_within
-from refdist._core.devices.tensor import Tensor as SimulatedTensor
 from refdist._core.devices.tensor import make
-from refdist._core.input.hungry_replicas import remark_on
+from refdist._core.input.hungry_replicas import defers, remark_on
+from refdist._core.ops.any_tensor import Tensor
 from refdist._core.ops.integer_means import integer_mean
 from refdist._core.ops.operation import operation
 from refdist._core.replicas import context
@@ -103,11 +103,9 @@ def identity(input: Any, name: Any = None) -> Any:
     here = HERE.get().device
     if HERE.get().draft is not None and is_jax(tensor):
         return tensor.copy()  # a new tensor, even if all replicas share the one that it copies
-    return (
-        tensor
-        if here is None or not isinstance(tensor, context.backend().tensor_type) or stays(tensor)
-        else context.backend().copy(tensor, here)
-    )
+    if here is None or not _is_tensor(tensor) or stays(tensor):
+        return tensor
+    return context.backend().copy(tensor, here)
 
 
 @operation
@@ -160,7 +158,7 @@ def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
     """Average a tensor, optionally along an axis, in its own dtype."""
     tensor = _numbers(input_tensor, axis)
-    if 0 in tensor.shape and _mean_of_nothing(tensor.shape, axis):
+    if 0 in tensor.shape and _mean_of_nothing(tensor.shape, axis, integers=tensor.dtype.kind in "iu"):
         total = reduce_sum(tensor, axis, keepdims)
         return total if tensor.dtype.kind in "iu" else total * np.array(np.nan, tensor.dtype)
     if tensor.dtype.kind in "iu":
@@ -224,26 +222,26 @@ def stack(values: Sequence[Any], axis: int = 0, name: Any = None) -> Any:
 def shape(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
     """Return the sizes of a tensor's dimensions, as a tensor."""
     tensor = convert_to_tensor(input)
+    dtype, xp = numpy_dtype(out_type), tensor.__array_namespace__()
     if all(isinstance(one, int) for one in tensor.shape):
-        return fresh(np.array(tensor.shape, numpy_dtype(out_type)))
+        return _size(tensor.shape, tensor, dtype)
     # While a program is written for any size, a size is known only to the program.
-    xp = tensor.__array_namespace__()
-    return xp.stack([xp.asarray(one, dtype=numpy_dtype(out_type)) for one in tensor.shape])
+    return xp.stack([xp.asarray(one, dtype=dtype) for one in tensor.shape])
 
 
 @operation
 def size(input: Any, out_type: Any = np.int32, name: Any = None) -> Any:
     """Return how many elements a tensor has, as a tensor."""
-    tensor = convert_to_tensor(input)
+    tensor, dtype = convert_to_tensor(input), numpy_dtype(out_type)
     if isinstance(tensor.size, int):
-        return fresh(np.array(tensor.size, numpy_dtype(out_type)))
-    return tensor.__array_namespace__().asarray(tensor.size, dtype=numpy_dtype(out_type))
+        return _size(tensor.size, tensor, dtype)
+    return tensor.__array_namespace__().asarray(tensor.size, dtype=dtype)
 
 
-def py_func(func: Any, inp: Sequence[Any], Tout: Any, stateful: bool = True, name: Any = None) -> Any:  # noqa: N803
-    """Call a Python function with numpy arrays, and make a tensor of what it returns."""
-    result = func(*[np.asarray(convert_to_tensor(value))[()] for value in inp])
-    return cast(convert_to_tensor(result), Tout)
+def _size(known: Any, tensor: Any, dtype: Any) -> Any:
+    """A size as a tensor; in a trace that is not ours it stays numpy's, because JAX would forget its value in the next step."""
+    number = np.array(known, dtype)
+    return number[()] if is_tracer(tensor) and HERE.get().draft is None else fresh(number)
 
 
 def device_name(tensor: Any) -> str:
@@ -318,18 +316,6 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, context.backend().tensor_type)
 
 
-class _Tensors(type):
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, SimulatedTensor) or is_jax(instance)
-
-
-class Tensor(metaclass=_Tensors):
-    """What tensors are instances of: those of the simulator, and arrays of JAX, which have classes of their own."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> "Tensor":
-        raise TypeError("tf.Tensor() was called; expected a function that makes tensors. Use tf.constant().")
-
-
 def is_tensor(x: Any) -> bool:
     """Say whether a value is a tensor: of the simulator or of JAX, or a variable.
 
@@ -345,7 +331,7 @@ def _wide(dtype: Any) -> Any:
     return np.dtype("float32") if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype
 
 
-def _mean_of_nothing(shape: Sequence[int], axis: Any) -> bool:
+def _mean_of_nothing(shape: Sequence[int], axis: Any, *, integers: bool) -> bool:
     """Say whether an average is over no numbers, and warn if so, because its result is hardly what anybody wants."""
     axis = _axis(axis)
     axes = axis if isinstance(axis, tuple) else builtins.range(len(shape)) if axis is None else (axis,)
@@ -353,6 +339,8 @@ def _mean_of_nothing(shape: Sequence[int], axis: Any) -> bool:
         return False
     replica = context.get_replica_context() if context.has_strategy() else None
     number = None if replica is None else replica.replica_id_in_sync_group
+    if replica is not None and not integers and defers(replica.local_index, where(call_site()[:1])):
+        return True  # it is nan, which is told where it leaves the replica
     who = (
         f" in replica {number} of {replica.num_replicas_in_sync}{remark_on(replica.local_index)},"
         if replica is not None and isinstance(number, int)

@@ -3,12 +3,12 @@
 import contextvars
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from refdist._core.base.jax_facts import tracing
+from refdist._core.base.later_rooms import ask
 from refdist._core.base.pytree_nodes import is_node, named_parts
 from refdist._core.input.position import Loop
 from refdist._core.saving.other_state import OtherState, states_in
@@ -251,6 +251,8 @@ def _outside(do: Callable[[], None]) -> None:
     meeting of replicas.
     """
     if tracing():
+        from concurrent.futures import ThreadPoolExecutor  # which loads logging, and is seldom needed
+
         with ThreadPoolExecutor(1) as executor:  # a JAX trace is open only in its own thread
             executor.submit(do).result()
     else:
@@ -282,19 +284,11 @@ def _of_keras(value: Any) -> Any:
     """Return the module that finds variables in Keras objects, or None for any other object; does not load Keras to find out."""
     if not any(str(kind.__module__).startswith("keras.") for kind in type(value).__mro__):
         return None
-    tracked = _keras[0]()
+    tracked = ask("keras_objects")
     return tracked if tracked.is_trackable(value) else None
-
-
-_keras: list[Callable[[], Any]] = []
 
 
 def servable(value: Any) -> Trackable | None:
     """A module that does what a model of Keras does; None for any other object."""
     of_keras = _of_keras(value)
     return None if of_keras is None else of_keras.servable(value)
-
-
-def install_keras(load: Callable[[], Any]) -> None:
-    """Set what loads the module that finds variables in Keras objects; it is called for the first such object."""
-    _keras[:] = [load]

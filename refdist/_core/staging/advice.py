@@ -4,7 +4,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from refdist._core.base.call_sites import of_user
+from refdist._core.base.call_sites import line_text, of_user
 from refdist._core.base.jax_facts import asks_for_a_value, mentions_tracer, outlived_its_trace
 
 NO_VALUE = (
@@ -37,7 +37,7 @@ def explain(error: BaseException, fn: Callable[..., Any], unconverted: Sequence[
     if advice is not None and frames:
         last = frames[-1]
         error.add_note(
-            f"The function {name} could not be traced at {last.filename}:{last.lineno}, in {last.name}: {advice}."
+            f"The function {name} could not be traced at {line_text(last.filename, last.lineno or 0)}, in {last.name}: {advice}."
         )
         for reason in dict.fromkeys(unconverted):
             error.add_note(reason)

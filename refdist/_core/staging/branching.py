@@ -10,11 +10,12 @@ from typing import Any
 from refdist._core.staging.references import closure_of, globals_of
 
 _MOST_FUNCTIONS = 64
+_LOOP = dis.opmap["FOR_ITER"]
 _BRANCHING = frozenset(
-    place
-    for name, place in dis.opmap.items()
-    if ("JUMP" in name and "_IF_" in name) or name in {"FOR_ITER", "UNARY_NOT"}
+    place for name, place in dis.opmap.items() if ("JUMP" in name and "_IF_" in name) or name == "UNARY_NOT"
 )
+_COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
+_PYTHON_LOOPS = frozenset({"zip", "enumerate"})  # what they return is no tensor, whatever they are given
 
 
 def branches(function: Any) -> bool:
@@ -52,7 +53,33 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _has_branches(code: CodeType) -> bool:
-    return any(place in _BRANCHING for place in code.co_code[::2])
+    instructions = code.co_code[::2]
+    if any(place in _BRANCHING for place in instructions):
+        return True
+    # A comprehension is always a loop of Python.
+    return _LOOP in instructions and code.co_name not in _COMPREHENSIONS and not _loops_in_python(code)
+
+
+def _loops_in_python(code: CodeType) -> bool:
+    """Say whether every `for` goes through a `zip` or an `enumerate`, which are not tensors: most steps have such a loop.
+
+    A call has the position of the name that it calls, which tells one from the calls in its arguments.
+    """
+    instructions = list(dis.get_instructions(code))
+    starts = {
+        (one.positions.lineno, one.positions.col_offset)
+        for one in instructions
+        if one.opname == "LOAD_GLOBAL" and one.argval in _PYTHON_LOOPS and one.positions is not None
+    }
+    for made, start, loop in zip(instructions, instructions[1:], instructions[2:], strict=False):
+        if start.opname != "GET_ITER" or loop.opname != "FOR_ITER":  # a comprehension gets its iterator, too
+            continue
+        place = made.positions
+        if not made.opname.startswith("CALL") or place is None or place.col_offset is None:
+            return False
+        if (place.lineno, place.col_offset) not in starts:
+            return False
+    return True
 
 
 def _named(function: Any) -> list[Any]:

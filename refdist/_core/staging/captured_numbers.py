@@ -2,61 +2,50 @@
 
 import dis
 import operator
+import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from types import CellType, CodeType, ModuleType
+from collections.abc import Callable, Mapping, Sequence
+from types import CellType, CodeType, MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
-from refdist._core.strategies.rebinding import LIBRARIES, reached
+from refdist._core.base.call_sites import line_text
+from refdist._core.strategies.rebinding import Reached, is_of_library, reached, with_inner
 
 _PLAIN = (bool, int, float, str)
-_BINDING = {"STORE_GLOBAL", "STORE_DEREF"}
-_NAMING = {"LOAD_DEREF", "LOAD_GLOBAL", "LOAD_FAST", "LOAD_FAST_BORROW"}
+_KEYED = (dict, list, MappingProxyType)
 _ATTRIBUTE = {"LOAD_ATTR", "LOAD_METHOD"}
 _CELL: Any = object()  # the key of a cell, which has no keys
+_NOTHING: Any = object()
 
 
 class Captured(NamedTuple):
     """A value that a function refers to by a name outside of it."""
 
     name: str  # as the function writes it
-    owner: Any  # a cell; or a dict: that of globals, of an object's attributes, or one to which the function refers
-    key: Any  # in that dict
+    owner: (
+        Any  # a cell; or what has keys: globals, the attributes of an object, of a class or of a module, a dict, a list
+    )
+    key: Any  # in that
     value: Any  # when the function was traced
 
     def now(self) -> Any:
         """What the name refers to now."""
-        return _contents(self.owner, self.value) if self.key is _CELL else self.owner.get(self.key, self.value)
+        return _item(self.owner, self.key, self.value)
 
     def is_there(self) -> bool:
         """Say whether the name refers to anything now."""
-        return _contents(self.owner, _CELL) is not _CELL if self.key is _CELL else self.key in self.owner
+        return _item(self.owner, self.key) is not _NOTHING
 
 
 def captured_numbers(fn: Callable[..., Any]) -> tuple[Captured, ...]:
     """The numbers and texts that a function, and those that it calls, refer to; those that it binds itself it may well change."""
     found: dict[tuple[int, Any], Captured] = {}
-
-    def note(name: str, owner: Any, key: Any, value: Any) -> None:
-        if type(value) in _PLAIN:
-            found[id(owner), key] = Captured(name, owner, key, value)
-
-    for code, owners in reached(fn, 2):
-        bound = _bound(code)
-        names = dict(owners)
-        for name, owner in owners:
-            if isinstance(owner, CellType) and name not in bound:
-                note(name, owner, _CELL, _contents(owner))
-        everything: dict[str, Any] = names[""]
-        for name in code.co_names:
-            if name in everything and name not in bound:
-                note(name, everything, name, everything[name])
-        for name, key, attribute in _parts(code):
-            owner = names.get(name)
-            part = f"{name}.{key}" if attribute else f"{name}[{key!r}]"
-            held = getattr(owner, "__dict__", None) if attribute else owner
-            if type(held) is dict and part not in bound and not (attribute and _of_library(owner)) and key in held:
-                note(part, held, key, held[key])
+    views: dict[int, Mapping[str, Any]] = {}
+    for one in reached(fn, 2):
+        for path in _paths(one.code):
+            captured = _followed(path, one, views)
+            if captured is not None and type(captured.value) in _PLAIN:
+                found[id(captured.owner), captured.key] = captured
     return tuple(found.values())
 
 
@@ -94,7 +83,7 @@ def without_changed(looks: Sequence[Look], fn: Callable[..., Any]) -> tuple[Look
             same.append(one)
             continue
         code = getattr(fn, "__code__", None)
-        at = "" if code is None else f" ({code.co_filename}:{code.co_firstlineno})"
+        at = "" if code is None else f" ({line_text(code.co_filename, code.co_firstlineno)})"
         warnings.warn(
             f"{one.name!r} is {now!r}, and was {one.value!r} when the function {getattr(fn, '__qualname__', fn)}{at} was traced; "
             f"expected it to stay, because a Python value is part of the program, which goes on with {one.value!r}. Pass it as an "
@@ -112,57 +101,93 @@ def _reader(group: Sequence[Captured]) -> Callable[[Any], tuple[Any, ...]]:
     return operator.itemgetter(first, *(one.key for one in group))
 
 
-def _contents(cell: CellType, otherwise: Any = None) -> Any:
+class _Path(NamedTuple):
+    """What code reads: a name, then attributes and items of what that refers to."""
+
+    kind: str  # of the instruction that loads the name
+    name: str
+    steps: tuple[tuple[Any, bool], ...] = ()  # each a key, and whether it is that of an attribute
+
+    def __str__(self) -> str:
+        return self.name + "".join(f".{key}" if attribute else f"[{key!r}]" for key, attribute in self.steps)
+
+
+def _followed(path: _Path, function: Reached, views: dict[int, Mapping[str, Any]]) -> Captured | None:
+    """What a path leads to from a function, if nothing but plain attributes and items is on the way."""
+    owner: Any = {"LOAD_GLOBAL": function.space, "LOAD_DEREF": function.cells.get(path.name)}.get(
+        path.kind, dict(function.own)
+    )
+    key: Any = path.name if path.kind != "LOAD_DEREF" else _CELL
+    for following, attribute in path.steps:
+        value = _item(owner, key)
+        owner, key = _attributes(value, views) if attribute else value, following
+    value = _item(owner, key)
+    return None if value is _NOTHING else Captured(str(path), owner, key, value)
+
+
+def _item(owner: Any, key: Any, otherwise: Any = _NOTHING) -> Any:
+    if key is _CELL:
+        return otherwise if owner is None else _contents(owner, otherwise)
+    try:
+        return owner[key] if type(owner) in _KEYED else otherwise
+    except (LookupError, TypeError):
+        return otherwise
+
+
+def _attributes(owner: Any, views: dict[int, Mapping[str, Any]]) -> Any:
+    """Where the attributes of an object, a class or a module of the program are; nowhere if a library looks after them."""
+    if isinstance(owner, ModuleType):
+        name = owner.__name__.partition(".")[0]
+        return None if is_of_library(name) or name in sys.stdlib_module_names else vars(owner)
+    kinds: tuple[type, ...] = (owner if isinstance(owner, type) else type(owner)).__mro__[:-1]
+    if any(is_of_library(one.__module__) for one in kinds):
+        return None
+    # A class shows another view of its attributes each time.
+    return views.setdefault(id(owner), vars(owner)) if isinstance(owner, type) else getattr(owner, "__dict__", None)
+
+
+def _contents(cell: CellType, otherwise: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # not bound yet, or not any more
         return otherwise
 
 
-def _of_library(owner: Any) -> bool:
-    """Say whether an object is a module, or one whose attributes a library such as Keras looks after."""
-    return isinstance(owner, (ModuleType, type)) or any(
-        (one.__module__ or "").split(".")[0] in LIBRARIES for one in type(owner).__mro__[:-1]
-    )
-
-
-def _parts(code: CodeType) -> Iterator[tuple[str, Any, bool]]:
-    """The attributes, and the items by constant keys, of what code refers to by name: the name, the key, and which it is."""
-    for one in (code, *_inner(code)):
-        name = key = None
+def _paths(code: CodeType) -> list[_Path]:
+    """What code reads, and the functions inside of it, without the names, attributes and items that they bind."""
+    read: dict[_Path, None] = {}
+    bound = set[Any]()
+    for one in with_inner(code):
+        path, key = None, _NOTHING
         for step in dis.get_instructions(one):
-            if step.opname == "LOAD_CONST" and name is not None:
-                key = step.argval
+            name, value = step.opname, step.argval
+            if name == "LOAD_CONST" and path is not None:
+                key = value
                 continue
-            if step.opname in _ATTRIBUTE and name is not None:
-                yield name, step.argval, True
-            elif step.opname.startswith("BINARY_SUBSCR") and name is not None and isinstance(key, (str, int)):
-                yield name, key, False
-            name, key = (step.argval, None) if step.opname in _NAMING else (None, None)
+            if name in {"STORE_GLOBAL", "STORE_DEREF"}:
+                bound.add(value)
+            elif name == "STORE_ATTR":
+                bound.add((value, True))
+            elif name == "STORE_SUBSCR" and path is not None and isinstance(key, (str, int)):
+                bound.add((key, False))
+            path, key = _after(path, key, step, one is code), _NOTHING
+            if path is not None:
+                read[path] = None
+    return [one for one in read if (one.steps[-1] if one.steps else one.name) not in bound]
 
 
-def _bound(code: CodeType) -> set[str]:
-    """The names outside of it, and the parts of what they refer to, that code binds, or code inside of it."""
-    found: set[str] = set()
-    for one in (code, *_inner(code)):
-        name = key = None
-        for step in dis.get_instructions(one):
-            if step.opname in _BINDING:
-                found.add(step.argval)
-            elif step.opname == "LOAD_CONST" and name is not None:
-                key = step.argval
-                continue
-            elif step.opname == "STORE_ATTR" and name is not None:
-                found.add(f"{name}.{step.argval}")
-            elif step.opname == "STORE_SUBSCR" and name is not None:
-                found.add(f"{name}[{key!r}]")
-            name, key = (step.argval, None) if step.opname in _NAMING else (None, None)
-    return found
-
-
-def _inner(code: CodeType) -> Iterator[CodeType]:
-    """The code of functions that are written inside of others."""
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield one
-            yield from _inner(one)
+def _after(path: _Path | None, key: Any, step: dis.Instruction, outermost: bool) -> _Path | None:
+    """What is on top of the stack after an instruction, as a path; None where it is anything else."""
+    if step.opname in {"LOAD_GLOBAL", "LOAD_DEREF"}:
+        return _Path(step.opname, step.argval)
+    if (
+        "LOAD_FAST" in step.opname and outermost
+    ):  # one, or two at once; inside, they are the parameters of that function
+        return _Path("LOAD_FAST", step.argval if isinstance(step.argval, str) else step.argval[-1])
+    if path is None:
+        return None
+    if step.opname in _ATTRIBUTE:
+        return path._replace(steps=(*path.steps, (step.argval, True)))
+    if step.opname.startswith("BINARY_SUBSCR") and isinstance(key, (str, int)):
+        return path._replace(steps=(*path.steps, (key, False)))
+    return None

@@ -1,4 +1,4 @@
-"""Staged execution: `function` calls a body once for each kind of input, and then runs compiled programs."""
+"""Staged execution: a function calls its body once for each kind of input, and then runs compiled programs."""
 
 import functools
 import sys
@@ -41,74 +41,6 @@ from refdist._core.strategies.strategy import StrategyBase
 _MOST_CLOSURES = 4
 _MOST_CALLS = 64  # of which the kinds are remembered, to save a program for each
 _OWN_FUNCTIONS: Any = object()  # the answer of a meeting to which replicas have brought different functions
-_ACCEPTED = frozenset(
-    {
-        "experimental_implements",
-        "experimental_autograph_options",
-        "experimental_attributes",
-        "experimental_relax_shapes",
-        "experimental_compile",
-        "experimental_follow_type_hints",
-    }
-)
-
-
-def function(
-    func: Callable[..., Any] | None = None,
-    input_signature: Any = None,
-    autograph: bool = True,
-    jit_compile: bool | None = None,
-    reduce_retracing: bool = False,
-    *,
-    trace_once: bool = False,
-    **others: Any,
-) -> Any:
-    """Make a function run as a compiled program: its body is called only to write the program.
-
-    >>> import refdist as tf
-    >>> @tf.function
-    ... def double(x):
-    ...     print("traced")
-    ...     return x * 2
-    >>> double(tf.constant(3.0))
-    traced
-    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
-    >>> double(tf.constant(4.0))
-    <tf.Tensor: shape=(), dtype=float32, numpy=8.0>
-
-    Where a signature leaves a size open (None in `input_signature` or in the `element_spec` of an iterator, `reduce_retracing`),
-    one trace is for all sizes. The body is called again, uncounted, where it has to know a size, where there are no elements, and
-    where the replicas have tensors of different shapes.
-
-    Args:
-        func: the function; without it, a decorator is returned.
-        input_signature: a nest of TensorSpecs for the positional arguments.
-        autograph: whether `if`, `while`, `for`, `and`, `or`, `not` over tensors become part of the program.
-        jit_compile: accepted; every program is compiled.
-        reduce_retracing: let the trace for a second shape stand for all shapes that differ in the same places.
-        trace_once: write the replicas' part of a program once for all of them, with a symbolic replica number.
-    """
-    unknown = others.keys() - _ACCEPTED
-    if unknown:
-        raise TypeError(f"function() got {', '.join(sorted(unknown))}; expected documented arguments. Leave it out.")
-    relax = bool(reduce_retracing or others.get("experimental_relax_shapes"))
-    if func is None:
-        return functools.partial(
-            function,
-            input_signature=input_signature,
-            autograph=autograph,
-            reduce_retracing=relax,
-            trace_once=trace_once,
-        )
-    if isinstance(func, Function):
-        return func
-    require_callable(func, "function()")
-    if input_signature is not None and not isinstance(input_signature, (tuple, list)):
-        raise TypeError(
-            f"function() got input_signature={input_signature!r}; expected a list or tuple with a spec for each argument. Write "
-            f"[{input_signature!r}]."
-        )
-    return Function(func, input_signature, trace_once, relax=relax, autograph=autograph)
 
 
 class Function(SteadyCalls):
@@ -348,7 +280,7 @@ class Function(SteadyCalls):
             # A body may change what it refers to while it is called; that does not make it a different body.
             again = (*key[:3], function_key(fn), *key[4:]) if staged else key
             for one in dict.fromkeys((key, again)):
-                self._programs.keep(one, program, leaves)
+                self._programs.keep(one, program, leaves, declared)
         if quick is not None and program is not None:
             self._programs.keep_quickly((around, place, on is None, quick), program)
         return leaves, program

@@ -3,7 +3,8 @@
 import copy
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from refdist._core.base.call_sites import Site, where
 from refdist._core.base.entropy import ProgramEntropy
 from refdist._core.base.where import HERE
 from refdist._core.replicas.specs import PerReplicaSpec, TensorSpec
-from refdist._core.replicas.values import WRITING, PerReplica, Storage
+from refdist._core.replicas.values import WRITING, Adopted, PerReplica, Storage
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.seam.compiler import Charge, Compiled, Compiler, Keep, Spec, WrittenProgram
 from refdist._core.staging.replica_draft import Requirement
@@ -46,7 +47,7 @@ class Interface:
     """What a program takes and makes, in the order of its inputs and outputs."""
 
     takes: tuple[tuple[int, bool], ...]  # the places of arguments, and whether each replica has its own
-    reads: tuple[Storage, ...]  # the values of variables
+    reads: tuple[Storage, ...]  # the values of variables, last of those that it writes, too
     draws: bool  # whether it takes random numbers, after all other inputs
     shares: tuple[int, ...]  # how many operations draw in each passage of the code of replicas
     result: Any  # the result of the function, with an Output in the place of each tensor
@@ -69,6 +70,8 @@ class Program:
         self._takes, self._reads, self._draws = interface.takes, interface.reads, interface.draws
         self._entropy = ProgramEntropy(interface.shares)
         self._writes, self._required, self._compared = interface.writes, interface.required, interface.compared
+        self._only_read, self._read_again = _read_again(interface)
+        self._last: Callable[[], Adopted | None] = _nothing  # what it has written
         self._first_required = interface.first_written + len(interface.writes)
         self._written = slice(interface.first_written, self._first_required)
         self._leaves, self._shape = nest.taken_apart(interface.result)
@@ -76,7 +79,8 @@ class Program:
         self._has_slices = has_slices(interface.result)
         self._wide = compiler.exact and interface.wide
         self._compute = functools.partial(_widely, compiler, self._compiled) if self._wide else self._compiled
-        self._waits, self._tracer = compiler.waits, compiler.tracer_type
+        self._wait = compiler.wait if compiler.waits else None
+        self._tracer = compiler.tracer_type
         self._checks = bool(interface.required or interface.compared or not written.own_outputs)
         # Nobody else writes between reading the values and writing them.
         self._guard: AbstractContextManager[Any] = WRITING if interface.writes else NOWHERE
@@ -88,7 +92,8 @@ class Program:
         if self._charge is not None and not charged:
             return self._charged(self._charge, leaves)
         with self._guard:
-            outputs = self._compute(*self._values(leaves))
+            last = self._last()
+            outputs = self._compute(*self._values(leaves, last.arrays if last is not None and last.whole else None))
             if self._checks or isinstance(outputs[0], self._tracer):
                 self._require(outputs)
             try:
@@ -97,10 +102,14 @@ class Program:
                 # The result is put together while the devices still compute.
                 whole = self._result(self._leaves[0], outputs, leaves) if self._bare else self._nest(outputs, leaves)
             finally:
-                if self._waits:
-                    self._compiler.wait(outputs)
+                if self._wait is not None:
+                    self._wait(outputs)
             if self._writes:
-                Storage.adopt(self._compiler, self._writes, outputs[self._written])
+                written: Any = outputs[self._written]
+                if last is not None and last.whole:
+                    last.arrays = written
+                else:
+                    self._last = weakref.ref(Storage.adopt(self._compiler, self._writes, written))
                 if (journal := HERE.get().journal) is not None:
                     journal.adopted(self._writes)
         return whole
@@ -154,7 +163,9 @@ class Program:
             return None
         program = copy.copy(self)
         program._reads = tuple(variables.get(storage, storage) for storage in self._reads)
+        program._only_read = program._reads[: len(self._only_read)]
         program._writes = tuple(variables.get(storage, storage) for storage in self._writes)
+        program._last = _nothing
         return program
 
     def outline(self) -> Any:
@@ -168,16 +179,23 @@ class Program:
         with self._compiler.widened(self._wide):
             return self._compiler.text(self._compiled, self._values(leaves), optimised=stage.startswith("optimized"))
 
-    def _values(self, leaves: Sequence[Any]) -> list[Any]:
+    def _values(self, leaves: Sequence[Any], last: Sequence[Any] | None = None) -> list[Any]:
+        """The inputs of a run.
+
+        Args:
+            last: what the last run has written, where all variables still have that.
+        """
         compiler = self._compiler
         values: list[Any] = []
         for place, each in self._takes:
             leaf = leaves[place]
             values.append(leaf.compiled_for(compiler) if each else compiler.lift(leaf))
-        for storage in self._reads:
+        for storage in self._reads if last is None else self._only_read:
             # Usually a variable still has what the last run of a program has left; calling a method for it costs more than a look.
             _, known, compiled = storage.held
             values.append(compiled if known is compiler else storage.compiled_for(compiler))
+        if last is not None:
+            values += last if self._read_again is None else [last[place] for place in self._read_again]
         if self._draws:
             values.append(self._entropy())
         return values
@@ -206,6 +224,18 @@ class Program:
                     met = f"{self._compiler.count} replicas met in {compared.what.partition('(')[0]}"
                     error.add_note(f"raised while {met} at {where(compared.site)}")
                 raise error
+
+
+def _nothing() -> None:
+    """What a program has written that has not run."""
+
+
+def _read_again(interface: Interface) -> tuple[Sequence[Storage], Sequence[int] | None]:
+    """The variables that a program only reads, and the places of the others among what it writes; None for all, in order."""
+    written = {id(storage): place for place, storage in enumerate(interface.writes)}
+    only_read = [storage for storage in interface.reads if id(storage) not in written]
+    places = [written[id(storage)] for storage in interface.reads[len(only_read) :]]
+    return only_read, None if places == list(range(len(written))) else places
 
 
 def _widely(compiler: Compiler, compiled: Compiled, *values: Any) -> Sequence[Any]:

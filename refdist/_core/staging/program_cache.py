@@ -2,15 +2,18 @@
 
 import collections
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from refdist._core.base.call_sites import frames_to_program
 from refdist._core.base.where import Where
 from refdist._core.replicas.values import DistributedValues
+from refdist._core.staging.trace_count import Sizes
 
 MOST_KEPT = 64  # a program takes a megabyte or more, and most functions need a handful
 OFTEN = 5  # so many programs in a row, none of which was used again, are worth a word
+NOTHING_DECLARED: Mapping[int, Sizes] = MappingProxyType({})
 _MISSING: Any = object()
 
 Steady: TypeAlias = "tuple[Where | None, int, dict[Any, Kept]]"
@@ -68,11 +71,18 @@ class ProgramCache:
             program.used = True
         return program
 
-    def keep(self, key: Any, program: Kept | None, leaves: Sequence[Any]) -> None:
-        """Keep a program, and drop one if there are too many: the oldest that was not used since the last time."""
+    def keep(
+        self, key: Any, program: Kept | None, leaves: Sequence[Any], declared: Mapping[int, Sizes] = NOTHING_DECLARED
+    ) -> None:
+        """Keep a program, and drop one if there are too many: the oldest that was not used since the last time.
+
+        Args:
+            declared: the sizes of inputs of which some are open, so that programs for several sizes are of one trace.
+        """
         self._kept[key] = program
         if program is not None and not (self._recent and self._recent[-1][0] is program):
-            self._recent.append((program, tuple(map(_outline, leaves))))
+            outlines = (_outline(leaf, declared.get(place)) for place, leaf in enumerate(leaves))
+            self._recent.append((program, tuple(outlines)))
             self._warn_of_change()
         if len(self._kept) <= MOST_KEPT:
             return
@@ -110,7 +120,7 @@ class ProgramCache:
         if self._told_of_change or len(self._recent) < OFTEN or any(one is not None and one.used for one, _ in before):
             return
         columns = [outlines for _, outlines in self._recent]
-        if len(set(map(len, columns))) > 1:
+        if len(set(map(len, columns))) > 1 or len(set(columns)) < OFTEN:
             return
         changed = [place for place in range(len(now)) if len({outlines[place] for outlines in columns}) > 1]
         if not changed:
@@ -140,9 +150,11 @@ class ProgramCache:
         )
 
 
-def _outline(leaf: Any) -> str:
+def _outline(leaf: Any, sizes: Sizes = None) -> str:
     if isinstance(leaf, DistributedValues) and leaf.spec is not None:
         shape, dtype = leaf.spec
     else:
         shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+    if sizes is not None:
+        shape = sizes
     return f"{dtype}[{','.join(map(str, shape))}]" if shape is not None else repr(leaf)[:40]

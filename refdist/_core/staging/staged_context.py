@@ -34,8 +34,8 @@ class StagedContext(ReplicaContext):
         number = self._replica_id
         return (self._extended.worker_devices[number if isinstance(number, int) else 0],)
 
-    def meet(self, kind: str, details: Any, hold: Callable[..., Sequence[Any]], payload: Any) -> Any:
-        self._draft.meetings.append(Meeting(kind, details, hold, self._strategy, payload, call_site(3)))
+    def meet(self, kind: str, details: Any, hold: Callable[..., Sequence[Any]], payload: Any, depth: int = 2) -> Any:
+        self._draft.meetings.append(Meeting(kind, details, hold, self._strategy, payload, call_site(1 + depth)))
         # As in eager code, a tape sees what a single replica does here, and nothing of what is done for several.
         tapes = HERE.get().tapes if self.num_replicas_in_sync == 1 else None
         with crossed(self._strategy), entered(tapes=tapes):

@@ -34,7 +34,6 @@ from refdist._core.strategies.verbs import StrategyExtended
 from refdist._core.variables.distributed_variable import (
     REDUCTIONS,
     DistributedVariable,
-    Target,
     require_combinable,
     require_meant,
 )
@@ -321,7 +320,7 @@ class StagedExtended(StrategyExtended):
         if isinstance(payload, IndexedSlices):
             return self._aggregated_slices(variable, verb, payload)
         if self.draft.once:
-            require_meant([Target(variable)], [payload], verb)
+            require_meant([variable.as_target], [payload], verb)
         tensor = variable.copies[0].operand(verb, payload)
         if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
             return self.from_all_workers(verb, [tensor])[0]

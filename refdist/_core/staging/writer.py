@@ -25,7 +25,9 @@ from refdist._core.staging.staged_strategy import StagedExtended
 from refdist._core.staging.stand_ins import OpenSlices, PassedThrough, SymbolicPerReplica, is_text, passed_through
 from refdist._core.staging.trace_count import Sizes
 from refdist._core.strategies.arguments import require_count
+from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.strategy import StrategyBase
+from refdist._core.variables.distributed_variable import DistributedVariable
 from refdist._core.variables.variable import LIVE, Variable
 
 
@@ -128,12 +130,23 @@ class ProgramWriter:
             raise error from error.__cause__
         if self._draft.created:
             return Written(None, tuple(self._draft.created), created_at=self._draft.created_at)
+        written = self._with_ordered_inputs(self._compared(written))
         interface = self._interface(written)
-        written = dataclasses.replace(written, results=interface.first_written)
         if not self.shapes.open:
             return Written(Program(self._compiler, written, interface))
         opened = OpenProgram(self._compiler, written, interface, self.shapes)
         return Written(opened.at([*leaves, *self._call.elements.leaves]), open=opened)
+
+    def _compared(self, written: WrittenProgram) -> WrittenProgram:
+        """The program as it compares what must be the same in all processes: what it writes to mirrored variables, for example."""
+        record, further = self._record, len(written.further)
+        assert record is not None
+        results = len(written.own_outputs) - len(record.changed) - len(record.required)
+        inputs = [False] * (further + len(self._takes)) + [_is_in_step(one) for one in self._variables] + [False]
+        changed = [results + place for place, variable in enumerate(record.changed) if _is_in_step(variable)]
+        compared = range(len(written.own_outputs), len(written.own_outputs) + len(record.compared))
+        written = dataclasses.replace(written, results=results)
+        return self._compiler.compared_between_processes(written, inputs, [*changed, *compared])
 
     def _taken_arguments(self) -> list[tuple[int, bool]]:
         """The places of the arguments that are inputs of the program, and whether each replica has its own."""
@@ -194,13 +207,23 @@ class ProgramWriter:
             return on.extended.run(on, function, args, kwargs)
         return self._draft.converted(function)(*args, **kwargs)
 
+    def _with_ordered_inputs(self, written: WrittenProgram) -> WrittenProgram:
+        """The program with the variables that it also writes after those that it only reads, in the order of its outputs."""
+        assert self._record is not None
+        first = len(written.further) + len(self._takes)
+        changed = {id(variable) for variable in self._record.changed}
+        also_written = {place for place, one in enumerate(self._variables, first) if id(one) in changed}
+        entropy = first + len(self._variables)
+        used = sorted(written.used, key=lambda place: (place == entropy, place in also_written, place))
+        return dataclasses.replace(written, used=tuple(used))
+
     def _interface(self, written: WrittenProgram) -> Interface:
         """What the program takes and makes, by the places of its inputs and outputs."""
         further = [(place, own) for place, own in zip(written.further, written.own_inputs, strict=False)]
         record, takes, variables = self._record, [*further, *self._takes], self._variables
         assert record is not None
         entropy = len(takes) + len(variables)  # the place of the last input
-        first_changed = len(written.own_outputs) - len(record.changed) - len(record.required)
+        first_changed = written.results
         sites = self._draft.compared_at
         named = [Compared(f"assign() of {one.name!r}", sites.get(id(one.all_copies[0]), ())) for one in record.changed]
         named += [Compared(one.text) for one in record.required]
@@ -277,6 +300,14 @@ def _usable_variables(backend: Backend) -> list[Variable]:
     """The variables that a program of a backend could meet; writing it shows which ones it needs."""
     living = [variable for variable in list(LIVE.values()) if variable.backend is backend]
     return [variable for variable in living if variable.container is None and variable.dtype.kind not in "OSU"]
+
+
+def _is_in_step(variable: Variable) -> bool:
+    """Say whether all workers have the same in a variable."""
+    if not isinstance(variable, DistributedVariable) or variable.own_copies:
+        return False
+    plan: Plan = variable.strategy.extended.plan
+    return plan.workers > 1
 
 
 def _no_number(value: Any) -> bool:

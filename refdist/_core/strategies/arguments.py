@@ -51,11 +51,20 @@ class Arguments:
                 _warn(leaf)
         # One for each replica. If there is nothing to take apart or to move, every replica gets the very objects that were given.
         self._rows: Any = None
+        self.single: Sequence[Any] | None = (
+            None  # the only argument of each replica, where there is one and it is no nest
+        )
         if self._leaves and (count > 1 or distributed):
-            self._rows = list(zip(*map(self._column, self._leaves), strict=True))
+            columns = [self._column(leaf) for leaf in self._leaves]
+            if self._shape is None and len(columns) == 1:
+                (self.single,) = columns
+            else:
+                self._rows = list(zip(*columns, strict=True))
 
     def of(self, index: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of one replica: its own components, and tensors on its own device."""
+        if self.single is not None:
+            return (self.single[index],), _NO_KEYWORDS
         if self._rows is None:
             return self._given
         if self._shape is None:
@@ -79,6 +88,8 @@ class Arguments:
             shared.flags.writeable = False
             return [shared] * len(devices)
         kind, place, copy = backend.tensor_type, backend.device_of, backend.copy
+        if kind is Tensor and all([type(part) is Tensor and part.lies_on is to for part, to in zip(parts, devices)]):  # noqa: B905
+            return parts  # as nearly always
         return [
             copy(part, device) if isinstance(part, kind) and place(part) != device else part
             for part, device in zip(parts, devices, strict=True)

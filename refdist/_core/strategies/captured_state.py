@@ -12,7 +12,7 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from refdist._core.base import nest
-from refdist._core.base.call_sites import call_site, where
+from refdist._core.base.call_sites import call_site, line_text, where
 from refdist._core.base.jax_facts import flax_loaded
 from refdist._core.base.pytree_nodes import is_flax_variable, is_mutable
 from refdist._core.seam.backend import NOWHERE
@@ -82,7 +82,7 @@ class Watch:
     def _text(self, place: int, first: int, second: int) -> str:
         code = getattr(inspect.unwrap(self._fn), "__code__", None)
         function = getattr(self._fn, "__qualname__", repr(self._fn))
-        at = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+        at = f" ({line_text(code.co_filename, code.co_firstlineno)})" if code is not None else ""
         kind = type(self._variables[place]).__name__
         return (
             f"Replicas {first} and {second} have both changed {self._names[place]!r} (its {kind}), to which {function}{at} refers, "

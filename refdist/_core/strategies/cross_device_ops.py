@@ -1,6 +1,7 @@
 """Which algorithm combines the values of several devices, and where the result goes."""
 
 import importlib
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from refdist._core.base.options import NO_HINTS, CommunicationOptions, require_c
 from refdist._core.base.tensor_shape import SAME_SIZES
 from refdist._core.base.where import entered
 from refdist._core.devices.device import Device, resolve
-from refdist._core.devices.tensor import dtype_name, mean_dtype
+from refdist._core.devices.tensor import Tensor, dtype_name, mean_dtype, sizes_of
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica
 from refdist._core.seam.backend import NOWHERE
@@ -72,6 +73,8 @@ class CrossDeviceOps:
             tensors = [as_tensor(context.backend(), tensor, None) for tensor in tensors]
         if common:
             once(tensors, "alike", lambda: _require_alike(tensors))
+        elif (known := per_replica_value.known_kind) is not None and known[1] is not None:
+            require_numbers(tensors[0].dtype)  # known to be alike: they were compared when they were brought
         else:
             _require_alike(tensors)
         targets, algorithm = devices_of(destinations), self.algorithm_of(options)
@@ -313,11 +316,12 @@ def require_numbers(dtype: Any) -> None:
 
 
 def _require_alike(tensors: Sequence[Any]) -> None:
-    shape, dtype = tensors[0].shape, tensors[0].dtype
+    dtype = tensors[0].dtype
     if dtype.kind in _NO_NUMBERS:
         require_numbers(dtype)
+    sizes = list(map(sizes_of if set(map(type, tensors)) == {Tensor} else _shape, tensors))
     for index, tensor in enumerate(tensors):
-        if not SAME_SIZES(tensor.shape, shape) or (tensor.dtype is not dtype and tensor.dtype != dtype):
+        if not SAME_SIZES(sizes[index], sizes[0]) or (tensor.dtype is not dtype and tensor.dtype != dtype):
             raise ValueError(
                 f"The replicas have different values to reduce: {_outline(tensors[0])} on replica 0, {_outline(tensor)} on "
                 f"replica {index}; expected one shape and dtype. For a last partial batch pass axis=0 to reduce()."
@@ -340,6 +344,9 @@ def require_joinable(tensors: Sequence[Any], axis: int) -> None:
                 f"{_outline(tensors[index])} on replica {index}; expected one dtype, and one size in every other "
                 f"dimension. Pad them, or choose another axis."
             )
+
+
+_shape = operator.attrgetter("shape")
 
 
 def _outline(tensor: Any) -> str:

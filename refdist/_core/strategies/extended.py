@@ -3,30 +3,32 @@
 import importlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from contextvars import Context
+from contextvars import Context, copy_context
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from refdist._core.base import nest
 from refdist._core.base.callables import NOT_RUN_WHEN_CALLED, require_callable
-from refdist._core.base.common_values import CommonValues, once
+from refdist._core.base.common_values import once
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import flax_loaded, loaded
 from refdist._core.base.options import CommunicationOptions
-from refdist._core.base.where import HERE, entered, where_of
+from refdist._core.base.where import HERE, Where, entered, where_of
+from refdist._core.base.writes_of_one_worker import OwnWrites
 from refdist._core.clusters.workers import exchange, outline_of_leaves, require_own_worker
 from refdist._core.devices.device import Device
-from refdist._core.devices.tensor import Tensor
+from refdist._core.devices.tensor import Tensor, likeness
+from refdist._core.input import hungry_replicas
 from refdist._core.input.hungry_replicas import Served, remark_on, run_with
 from refdist._core.replicas import context
 from refdist._core.replicas.drift import SUSPECTS, require_no_drift
 from refdist._core.replicas.garbage import MANY, fewer_collections
 from refdist._core.replicas.lockstep import play
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica, regroup
-from refdist._core.replicas.writes_of_one_worker import OwnWrites
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.strategies import arguments
+from refdist._core.strategies.packing import columns_of
 from refdist._core.strategies.plan import Plan
 from refdist._core.strategies.rebinding import QUIET
 from refdist._core.strategies.rebinding import watched as watched_names
@@ -49,7 +51,9 @@ class EagerExtended(StrategyExtended):
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self._known_frames: list[context.Frame] = []
-        self.own_writes = OwnWrites()  # of this worker, outside of its replicas
+        self._free_surroundings: _Surroundings | None = None  # of the last run, if none uses them
+        # Of this worker, outside of its replicas.
+        self.own_writes = OwnWrites() if plan.peers is None else plan.peers.own_writes
         # Functions that have made variables in replicas, by identity, with the places where they have.
         self._creators: dict[tuple[int, int], tuple[Any, set[Any]]] = {}
 
@@ -86,19 +90,20 @@ class EagerExtended(StrategyExtended):
             with step, entered(frame=frames[0], device=devices[0]), backend.on(devices[0]):
                 positional, named = given.of(0)
                 return self._owned(fn(*positional, **named), devices[0])
-        creations = self._earlier_creations(fn) if self._creators else {}
-        tensor_type, surroundings = backend.tensor_type, HERE.get()._replace(creations=creations, tapes=None)[2:]
-
+        surroundings = self._surroundings(frames)
+        creations, tensor_type = surroundings.creations, backend.tensor_type
+        if self._creators:
+            creations.update(self._earlier_creations(fn))
         rebinding = None if id(getattr(fn, "__code__", None)) in QUIET else watched_names(fn)
+        single = given.single
 
         def body(index: int) -> Any:
-            HERE.set(where_of((frames[index], devices[index]) + surroundings))
-            positional, named = given.of(index)
             # Called without a star in the common cases: Python then does not use the C stack, which a greenlet has to save.
-            if named or len(positional) > 1:
-                result = fn(*positional, **named)
+            if single is not None:
+                result = fn(single[index])
             else:
-                result = fn(positional[0]) if positional else fn()
+                positional, named = given.of(index)
+                result = fn(*positional, **named) if positional or named else fn()
             if rebinding is not None:
                 rebinding.look()
             if result is None or isinstance(result, tensor_type):
@@ -123,6 +128,7 @@ class EagerExtended(StrategyExtended):
                     body,
                     name=lambda index: f"replica {index} of {count}, on {devices[index].short}{remark_on(index)}",
                     scope=scope if watch is None else watch.scope(scope),
+                    contexts=surroundings.contexts(),
                 )
             except Exception as error:
                 if watch is not None:
@@ -130,8 +136,12 @@ class EagerExtended(StrategyExtended):
                 raise
         if creations:
             self._remember_creations(fn, creations)
+        else:
+            self._free_surroundings = surroundings
         if python is not None:
             python.tell()
+        if Served.running is not None:
+            hungry_replicas.look(results, "returned")
         return regroup(results)
 
     @context.contained
@@ -142,6 +152,8 @@ class EagerExtended(StrategyExtended):
             prepared = self._reducible(op, value)
             if not isinstance(prepared, DistributedValues):
                 return _told(op, prepared, self.plan.collectives.broadcast(prepared, destinations))
+            if Served.running is not None:
+                hungry_replicas.look_at_pairs(op, [(prepared, None)])
             if self.plan.workers > 1:
                 prepared = PerReplica(self.from_all_workers(f"reduce({op.name})", prepared.values, options))
             return _told(op, prepared, self.plan.collectives.reduce(op, prepared, destinations, options))
@@ -154,6 +166,8 @@ class EagerExtended(StrategyExtended):
         op, options = ReduceOp.of(reduce_op), self.communication(options, "batch_reduce_to()")
         with self._entered("batch_reduce_to()"):
             pairs = [(self._reducible(op, value), to) for value, to in value_destination_pairs]
+            if Served.running is not None:
+                hungry_replicas.look_at_pairs(op, pairs)
             if not all(isinstance(value, DistributedValues) for value, _ in pairs):
                 return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
             if self.plan.workers > 1 and pairs:
@@ -173,15 +187,21 @@ class EagerExtended(StrategyExtended):
     ) -> Sequence[Any]:
         """Combine one nest of tensors from each replica; each replica gets the result on its device."""
         mine = len(payloads)
+        if Served.running is not None:
+            hungry_replicas.look(payloads, f"brought to all_reduce({op.name})", infinite=True)
         options = self.plan.communication if options is None else self.communication(options, "all_reduce()")
         if self.plan.workers > 1:
             details = outline_of_leaves(payloads[0])
             kind = f"all_reduce({op.name})" if name is None else f"all_reduce({op.name}, name={name!r})"
             payloads = exchange(kind, payloads, self.plan.peers, details, options.timeout_seconds, self.own_writes)
         if isinstance(payloads[0], self.plan.backend.tensor_type) or not nest.is_container(payloads[0]):
-            return self._answers(self.plan.collectives.reduce(op, PerReplica(payloads), self.plan.devices, options))
+            value = PerReplica(payloads)
+            if self.plan.workers == 1 and mine > 1 and type(payloads[0]) is Tensor:
+                value.known_kind = mine, likeness(payloads[0])  # compared when they met
+            return self._answers(self.plan.collectives.reduce(op, value, self.plan.devices, options))
         pairs = [
-            (PerReplica(column), self.plan.devices) for column in once(payloads, "columns", lambda: _columns(payloads))
+            (PerReplica(column), self.plan.devices)
+            for column in once(payloads, "columns", lambda: columns_of(payloads))
         ]
         columns = [self._answers(value) for value in self.plan.collectives.batch_reduce(op, pairs, options)]
         if len(columns) != len(pairs):
@@ -198,7 +218,7 @@ class EagerExtended(StrategyExtended):
         mine, options = len(payloads), self.communication(options, "all_gather()")
         kind = f"all_gather(axis={axis})" if name is None else f"all_gather(axis={axis}, name={name!r})"
         payloads = self.from_all_workers(kind, payloads, options)
-        columns = once(payloads, "columns", lambda: _columns(payloads))
+        columns = once(payloads, "columns", lambda: columns_of(payloads))
         joined = [components_of(self.plan.collectives.gather(PerReplica(c), self.plan.devices, axis)) for c in columns]
         return [nest.pack_sequence_as(p, [c[i] for c in joined]) for i, p in enumerate(payloads[:mine])]
 
@@ -230,6 +250,8 @@ class EagerExtended(StrategyExtended):
         self, strategy: "StrategyBase", variable: DistributedVariable, verb: str, payloads: Sequence[Any]
     ) -> Any:
         """Combine what the replicas bring to a write into one value."""
+        if Served.running is not None:
+            hungry_replicas.look(payloads, f"brought to {verb}() of {variable.name!r}", infinite=True)
         return aggregated(strategy, variable, verb, self.from_all_workers(verb, payloads), payloads[0])
 
     @context.contained
@@ -283,6 +305,17 @@ class EagerExtended(StrategyExtended):
             known = self._known_frames = context.replica_frames(strategy)
         return known
 
+    def _surroundings(self, frames: list[context.Frame]) -> "_Surroundings":
+        """Where each replica of a run is: as in the last run, if nothing around has changed, and no other run goes on there."""
+        outside, free = HERE.get()[2:], self._free_surroundings
+        self._free_surroundings = None  # a run of another thread makes its own
+        if free is not None and free.frames is frames and free.outside == outside:
+            return free
+        creations: dict[Any, Any] = {}
+        inside = HERE.get()._replace(creations=creations, tapes=None)[2:]
+        places = [where_of((*pair, *inside)) for pair in zip(frames, self.plan.devices, strict=True)]
+        return _Surroundings(frames, outside, creations, places, [])
+
     def _answers(self, value: Any) -> Sequence[Any]:
         """What each replica gets from a reduction, which a user's own class may have carried out."""
         parts = value.values if isinstance(value, DistributedValues) else [value]
@@ -315,18 +348,35 @@ class EagerExtended(StrategyExtended):
         )
 
 
+class _Surroundings(NamedTuple):
+    """Where the replicas of a run are, which hundreds of runs have in common."""
+
+    frames: list[context.Frame]
+    outside: tuple[Any, ...]  # what is around the run
+    creations: dict[Any, Any]  # the variables made in the run
+    places: list[Where]  # by replica
+    known_contexts: list[Context]  # the same as contexts, once known, without what anybody else has set
+
+    def contexts(self) -> list[Context]:
+        """The contexts in which replicas begin, which have what is set around the run, too."""
+        around = copy_context()
+        alone = len(around) == 1  # where the code is, and nothing else
+        if alone and self.known_contexts:
+            return self.known_contexts
+        contexts = [around.copy() for _ in self.places]
+        for one, place in zip(contexts, self.places, strict=True):
+            one.run(HERE.set, place)
+        if alone:
+            self.known_contexts.extend(contexts)
+        return contexts
+
+
 _MOST_CREATORS = 64  # functions are kept alive, so that no other gets the identity of one
 
 
 def _identity(fn: Callable[..., Any]) -> tuple[int, int]:
     """What tells functions apart: of a method, which is made anew whenever it is asked for, its function and its object."""
     return id(getattr(fn, "__func__", fn)), id(getattr(fn, "__self__", None))
-
-
-def _columns(payloads: Sequence[Any]) -> list[Sequence[Any]]:
-    """The first tensors of all nests together, then the second ones, and so on."""
-    kind = CommonValues if type(payloads) is CommonValues else tuple
-    return [kind(column) for column in zip(*[nest.flatten(payload) for payload in payloads], strict=True)]
 
 
 def _told(kind: ReduceOp | str, value: Any, result: Any) -> Any:

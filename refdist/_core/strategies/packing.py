@@ -4,6 +4,9 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from refdist._core.base import nest
+from refdist._core.base.common_values import CommonValues
+
 
 def packs_of(tensors: Sequence[Any], bytes_per_pack: float, kinds: Sequence[Hashable]) -> list[list[int]]:
     """The numbers of the tensors of each pack; those of a pack have one dtype, and one kind.
@@ -42,3 +45,9 @@ def taken_apart(row: Any, tensors: Sequence[Any]) -> list[Any]:
         parts.append(row[start:end].reshape(tensor.shape))
         start = end
     return parts
+
+
+def columns_of(payloads: Sequence[Any]) -> list[Sequence[Any]]:
+    """The first tensors of all nests together, then the second ones, and so on."""
+    kind = CommonValues if type(payloads) is CommonValues else tuple
+    return [kind(column) for column in zip(*[nest.flatten(payload) for payload in payloads], strict=True)]

@@ -7,7 +7,7 @@ from typing import Any
 from refdist._core.base.options import NO_HINTS, CommunicationOptions
 from refdist._core.devices.device import Device
 from refdist._core.seam.backend import Backend
-from refdist._core.seam.capabilities import Timed, capability
+from refdist._core.seam.capabilities import Spreads, Timed, capability
 from refdist._core.seam.peers import Peers
 from refdist._core.strategies.cross_device_ops import CrossDeviceOps
 from refdist._core.variables.placement import Placement
@@ -52,3 +52,8 @@ class Plan:
     def timed(self) -> Timed | None:
         """The backend if it keeps time, otherwise None."""
         return capability(self.backend, Timed)
+
+    @functools.cached_property
+    def spreads(self) -> Spreads | None:
+        """The backend if it brings a tensor to many devices at once, otherwise None."""
+        return capability(self.backend, Spreads)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from refdist._core.base.call_sites import call_site, frames_to_program, where
+from refdist._core.base.call_sites import call_site, frames_to_program, line_text, where
 from refdist._core.base.errors import HostEffectWarning
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.strategies.captured_state import LIBRARIES, Scope, Stretch, referred
@@ -196,7 +196,7 @@ def _holds(value: Any) -> bool:
 def _described(fn: Any) -> str:
     function = inspect.unwrap(getattr(fn, "__func__", fn))
     code = getattr(function, "__code__", None)
-    at = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+    at = f" ({line_text(code.co_filename, code.co_firstlineno)})" if code is not None else ""
     return f"{getattr(fn, '__qualname__', repr(fn))}{at}"
 
 

@@ -4,12 +4,15 @@
 of its own. If it was a tensor or a number, each replica goes on with what the replica before it has left.
 """
 
+import contextlib
 import dis
 import functools
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
+from refdist._core.base.call_sites import line_text
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.replicas.context import get_replica_context
 from refdist._core.variables.variable import Variable
@@ -73,11 +76,12 @@ class Rebinding:
         for one in self._variables:
             now = _bound(one.owner, one.name)
             if now is not one.value:
+                kind = "tensor" if is_tracer(now) or is_tensor(now) else type(now).__name__
                 _bind(one.owner, one.name, one.value)
                 raise RuntimeError(
-                    f"{one.shown!r}, the variable {one.value.name!r}, was replaced by a {type(now).__name__}{_in_replica()} at "
-                    f"{one.place}; expected it to stay the variable, because a tensor is that of one replica, and nobody keeps it "
-                    f"equal. Write {one.shown}.assign(...). It is the variable again."
+                    f"{one.shown!r}, the variable {one.value.name!r}, was replaced by a {kind}{_in_replica()} at {one.place}; "
+                    f"expected it to stay the variable, because a tensor is that of one replica, and nobody keeps it equal. Write "
+                    f"{one.shown}.assign(...). It is the variable again."
                 )
         for place, one in enumerate(self._others):
             now = _bound(one.owner, one.name)
@@ -112,14 +116,68 @@ def _in_replica() -> str:
 
 def watched(fn: Callable[..., Any]) -> Rebinding | None:
     """Find the names outside of it that a function binds; None where there are none."""
+    function, own = getattr(fn, "__func__", fn), getattr(fn, "__self__", _UNBOUND)
+    known = _FOUND.get((id(function), id(own)))
+    if known is not None and known.is_of(function, own):
+        return known.rebinding()
     walk = _Walk()
-    walk.enter(getattr(fn, "__func__", fn), getattr(fn, "__self__", _UNBOUND), _DEEP)
+    walk.enter(function, own, _DEEP)
+    if not walk.quiet:
+        _Found.keep(function, own, walk.seen)
     if walk.quiet:
         code = getattr(fn, "__code__", None)
         if isinstance(code, CodeType) and len(QUIET) < _MOST_QUIET:
             QUIET[id(code)] = code
         return None
     return Rebinding(walk.names) if walk.names else None
+
+
+class _Found:
+    """What a walk has found, which mostly is the same in the next run: only what the names refer to is looked up again.
+
+    It is kept only where a function looks at nothing but its own object, because other names could refer to other functions by
+    then. Nothing is kept alive by it.
+    """
+
+    __slots__ = ("_function", "_own", "_owners")
+
+    def __init__(self, function: Any, own: Any, owners: Sequence[tuple[Any, _Binding, str]]) -> None:
+        self._function, self._own = weakref.ref(function), _held(own)
+        self._owners = [(_held(owner), one, shown) for owner, one, shown in owners]
+
+    @staticmethod
+    def keep(function: Any, own: Any, owners: Sequence[tuple[Any, _Binding, str]] | None) -> None:
+        """Remember a walk, if all that it saw can be referred to weakly."""
+        if len(_FOUND) >= _MOST_QUIET:
+            _FOUND.clear()
+        if owners is not None:
+            with contextlib.suppress(TypeError):
+                _FOUND[id(function), id(own)] = _Found(function, own, owners)
+
+    def is_of(self, function: Any, own: Any) -> bool:
+        """Say whether the walk was that of a function and its object, and not of others that had their ids."""
+        return self._function() is function and self._own() is own
+
+    def rebinding(self) -> Rebinding | None:
+        """The names that are bound at present, as a walk would find them."""
+        names: list[_Name] = []
+        for held, one, shown in self._owners:
+            owner = held()
+            value = getattr(owner, "__dict__", _NOTHING).get(one.name, _UNBOUND)
+            if value is not _UNBOUND and (one.read_before or isinstance(value, Variable)):
+                names.append(_Name(owner, one.name, f"{shown}.{one.name}", value, one.place))
+        return Rebinding(names) if names else None
+
+
+_FOUND: dict[tuple[int, int], _Found] = {}
+
+
+def _held(value: Any) -> Callable[[], Any]:
+    return _nobody if value is _UNBOUND else weakref.ref(value)
+
+
+def _nobody() -> Any:
+    return _UNBOUND
 
 
 class _Walk:
@@ -129,11 +187,14 @@ class _Walk:
     each function once, and knows of code and classes what it has seen before.
     """
 
-    __slots__ = ("_depths", "names", "quiet")
+    __slots__ = ("_depths", "names", "quiet", "seen")
 
     def __init__(self) -> None:
         self.names: list[_Name] = []
         self.quiet = True  # whether nothing binds a name
+        self.seen: (
+            list[tuple[Any, _Binding, str]] | None
+        ) = []  # objects whose attributes could be bound; None where there is more
         self._depths: dict[tuple[int, int], int] = {}  # of functions with their objects: how deep was looked from there
 
     def enter(self, function: Any, own: Any, depth: int) -> None:
@@ -143,6 +204,8 @@ class _Walk:
         self._depths[key] = depth
         if is_of_library(function.__module__):
             return
+        if own is _UNBOUND:
+            self.seen = None
         code, cells, space = function.__code__, function.__closure__, function.__globals__
         facts = _KNOWN.get(id(code)) or _facts(code)
         objects = [] if own is _UNBOUND else [(facts.own, own)]
@@ -170,9 +233,13 @@ class _Walk:
                     known = facts.methods.get(kind)
                     for method in _methods(facts, kind) if known is None else known:
                         self.enter(method, owner, depth - 1)
+                        if owner is not own:
+                            self.seen = None
 
     def _note(self, one: _Binding, function: FunctionType, objects: Owners) -> None:
         """Note a name if it refers to a variable, or if code reads it before it binds it."""
+        if one.opname != "STORE_ATTR":
+            self.seen = None
         if one.opname == "STORE_ATTR":
             owners = objects
         elif one.opname == "STORE_GLOBAL":
@@ -184,33 +251,53 @@ class _Walk:
         for shown, owner in owners:
             if one.opname == "STORE_ATTR" and isinstance(owner, (dict, CellType)):
                 continue
+            if self.seen is not None and hasattr(owner, "__dict__"):
+                self.seen.append((owner, one, shown))
+                if shown != _KNOWN[id(function.__code__)].own and not isinstance(owner, (ModuleType, type)):
+                    self.seen = None
             value = _bound(owner, one.name)
             if value is not _UNBOUND and (one.read_before or isinstance(value, Variable)):
                 name = f"{shown}.{one.name}" if one.opname == "STORE_ATTR" else one.name
                 self.names.append(_Name(owner, one.name, name, value, one.place))
 
 
-def reached(fn: Any, depth: int) -> Iterator[tuple[CodeType, Owners]]:
-    """The code of a function and of those that it names, each with the objects that it can reach, by name."""
+class Reached(NamedTuple):
+    """A function of the program, and what it can reach by name."""
+
+    code: CodeType
+    own: Owners  # the object of which it is a method, if it is one, with what the code calls it
+    cells: dict[str, CellType]
+    space: dict[str, Any]  # its globals
+
+
+def reached(fn: Any, depth: int) -> Iterator[Reached]:
+    """A function and those that it names, also in the functions that are written inside of it."""
     function = getattr(fn, "__func__", fn)
     if not isinstance(function, FunctionType) or is_of_library(function.__module__):
         return
-    code = function.__code__
-    facts = _KNOWN.get(id(code)) or _facts(code)
-    owners: Owners = [] if not isinstance(fn, MethodType) else [(facts.own, fn.__self__)]
-    cells: tuple[CellType, ...] = function.__closure__ or ()
-    for name, cell in zip(code.co_freevars, cells, strict=True):
-        owners += [(name, cell), *([(name, cell.cell_contents)] if _filled(cell) else [])]
-    owners += [(name, function.__globals__[name]) for name in code.co_names if name in function.__globals__]
-    owners.append((_GLOBALS, function.__globals__))
-    yield code, owners
+    code, space = function.__code__, function.__globals__
+    own: Owners = [] if not isinstance(fn, MethodType) else [((*code.co_varnames, "self")[0], fn.__self__)]
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    yield Reached(code, own, cells, space)
     if depth > 1:
-        for _, owner in owners:
+        names = dict.fromkeys(name for one in with_inner(code) for name in one.co_names)
+        owners = [owner for _, owner in own]
+        owners += [cell.cell_contents for cell in cells.values() if _filled(cell)]
+        owners += [space[name] for name in names if name in space]
+        for owner in owners:
             if isinstance(owner, (FunctionType, MethodType)):
                 yield from reached(owner, depth - 1)
             else:
-                for method in _methods(facts, type(owner)):
+                for method in _named_methods(names, type(owner)):
                     yield from reached(MethodType(method, owner), depth - 1)
+
+
+def with_inner(code: CodeType) -> Iterator[CodeType]:
+    """Code, and that of the functions that are written inside of it."""
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from with_inner(one)
 
 
 @functools.lru_cache(_MOST_QUIET)
@@ -220,15 +307,19 @@ def is_of_library(module: str | None) -> bool:
 
 
 def _methods(facts: _Facts, kind: type) -> tuple[FunctionType, ...]:
-    """The methods of a class of the program that code names."""
-    found: tuple[FunctionType, ...] = ()
-    if not is_of_library(kind.__module__) and not issubclass(kind, (type, Variable, ModuleType, CellType)):
-        named = [getattr(kind, name, None) for name in facts.code.co_names]
-        found = tuple(one for one in named if isinstance(one, FunctionType))
+    """The methods of a class of the program that code names; looking for them takes long, so that is done once."""
+    found = _named_methods(facts.code.co_names, kind)
     if len(facts.methods) >= _MOST_QUIET:
         facts.methods.clear()
     facts.methods[kind] = found
     return found
+
+
+def _named_methods(names: Iterable[str], kind: type) -> tuple[FunctionType, ...]:
+    if is_of_library(kind.__module__) or issubclass(kind, (type, Variable, ModuleType, CellType)):
+        return ()
+    named = [getattr(kind, name, None) for name in names]
+    return tuple(one for one in named if isinstance(one, FunctionType))
 
 
 def _filled(cell: CellType) -> bool:
@@ -248,7 +339,7 @@ def _facts(code: CodeType) -> _Facts:
             if one.opname == "LOAD_GLOBAL":
                 globals_read[one.argval] = None
         elif one.opname in _BINDING:
-            place = f"{code.co_filename}:{line}, in {code.co_name}"
+            place = f"{line_text(code.co_filename, line)}, in {code.co_name}"
             found.append(_Binding(one.opname, one.argval, place, one.argval in read))
             read.discard(one.argval)
     if len(_KNOWN) >= _MOST_QUIET:

@@ -1,8 +1,8 @@
 """Strategy: scope, run, reduce and gather, over the verbs of its `extended` object."""
 
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from refdist._core.base import nest
 from refdist._core.base.callables import require_callable
@@ -11,7 +11,7 @@ from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.options import InputContext, InputOptions, RunOptions, ValueContext
-from refdist._core.base.where import HERE, Frame, Where, where_of
+from refdist._core.base.where import HERE, OUTSIDE, Frame, Where, where_of
 from refdist._core.input.dataset import Dataset
 from refdist._core.input.distributed_dataset import DistributedDataset, stage_of
 from refdist._core.input.input_worker import InputWorker
@@ -19,8 +19,9 @@ from refdist._core.input.replica_batches import GlobalBatches, OwnPipelines, Per
 from refdist._core.replicas import context
 from refdist._core.replicas.graph import Symbol, deferred
 from refdist._core.replicas.values import DistributedValues, PerReplica, of_parts
-from refdist._core.strategies import arguments
+from refdist._core.strategies import arguments, drawing
 from refdist._core.strategies import logical_devices as logical
+from refdist._core.strategies.drawing import Picture
 from refdist._core.strategies.reduction import reduce_axes
 from refdist._core.strategies.verbs import StrategyExtended
 from refdist._core.variables.placement import Placement
@@ -37,6 +38,7 @@ class StrategyBase:
                 f"tf.distribute, or the extended object of one."
             )
         self._extended = extended
+        self._entered_from_outside: Where | None = None  # known after the first time
         extended.bind(self)
 
     @property
@@ -59,8 +61,35 @@ class StrategyBase:
         """Make this strategy current in a `with` block, so that it distributes the variables made there."""
         return Scope(self)
 
+    def inside(self, before: Where, verb: str = "scope()") -> Where:
+        """Where the code is in the scope of this strategy, if it enters that from somewhere else."""
+        if before is OUTSIDE and self._entered_from_outside is not None:
+            return self._entered_from_outside
+        frame = before.frame
+        context.require_cross_replica(self, verb)
+        if frame is not None and frame.strategy is self and frame.replica is None:
+            if frame.updating is not None:
+                raise RuntimeError(
+                    "scope() was entered in the function given to extended.update(); expected no scope there, because it works on "
+                    "one copy. Do what needs the scope before or after update()."
+                )
+            new = frame._replace(set_by_hand=False)
+        else:
+            around = () if frame is None else frame.creators
+            new = Frame(self, None, (*around, self.extended.create_variable))
+        inside = where_of((new, self.extended.plan.scope_device or before.device, *before[2:]))
+        if before is OUTSIDE:
+            self._entered_from_outside = inside
+        return inside
+
     @context.contained
-    def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: RunOptions | None = None) -> Any:
+    def run(
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        options: RunOptions | None = None,
+    ) -> Any:
         """Call a function once for each replica, and merge what the calls return.
 
         >>> import refdist as tf
@@ -77,13 +106,13 @@ class StrategyBase:
         here = HERE.get()
         if here.graph is not None:
             return deferred("run", self.run, fn, args, kwargs)
-        with self.scope():
-            if here.draft is not None:
-                return here.draft.extended(self).run(self, fn, args, kwargs)
-            staged: Any = fn if hasattr(fn, "run_in_replicas") else here.function
-            if staged is not None:
-                return staged.run_in_replicas(self, fn, args, kwargs)
-            return self._extended.run(self, fn, args, kwargs)
+        HERE.set(self.inside(here, "run()"))  # which this call leaves as a whole
+        if here.draft is not None:
+            return here.draft.extended(self).run(self, fn, args, kwargs)
+        staged: Any = fn if hasattr(fn, "run_in_replicas") else here.function
+        if staged is not None:
+            return staged.run_in_replicas(self, fn, args, kwargs)
+        return self._extended.run(self, fn, args, kwargs)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """List the components of a value that this process holds; a plain value is its own only component."""
@@ -130,6 +159,37 @@ class StrategyBase:
             stacklevel=2,
         )
         return self.distribute_datasets_from_function(dataset_fn, options)
+
+    @context.contained
+    def draw(
+        self, program: Callable[..., Any] | None = None, args: Any = (), kwargs: Any = None, *, in_replicas: bool = True
+    ) -> Picture:
+        """Draw the devices of the strategy, its variables with their copies, and one run of a program.
+
+        The program runs once, as `run` would run it, with every `function` in Python. Then all variables and the sources of
+        random numbers are put back, also if it raises; variables that it makes stay made, with their first values. What else it
+        does is done: what it prints or writes to files, elements that it takes from an iterator, virtual time.
+
+        >>> import refdist as tf
+        >>> with tf.using("simulator", gpus=2):
+        ...     strategy = tf.distribute.MirroredStrategy()
+        ...     with strategy.scope():
+        ...         total = tf.Variable(0.0, name="total", aggregation=tf.VariableAggregation.SUM)
+        >>> print(strategy.draw())
+        MirroredStrategy: 2 replicas
+        <BLANKLINE>
+                                             GPU:0                      GPU:1
+                                           replica 0                  replica 1
+        total                              [copy 0]                   [copy 1]
+          float32[], 4 B; mirrored: 2 equal copies, writes are summed
+
+        Args:
+            in_replicas: False for a program that calls `run` itself.
+        """
+        return drawing.drawn(self, program, args, kwargs, in_replicas=in_replicas)
+
+    def _repr_svg_(self) -> str:
+        return drawing.drawn(self, None, (), None, in_replicas=False).to_svg()
 
     @context.contained
     def _reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
@@ -219,26 +279,13 @@ class Scope:
         self._strategy = strategy
         self._entered: list[tuple[Where, Where]] = []  # where the code is inside, and where it was before
 
-    def __enter__(self) -> StrategyBase:
+    def __enter__(self) -> "Strategy":
         strategy, before = self._strategy, HERE.get()
-        frame = before.frame
-        context.require_cross_replica(strategy, "scope()")
-        if frame is not None and frame.strategy is strategy and frame.replica is None:
-            if frame.updating is not None:
-                raise RuntimeError(
-                    "scope() was entered in the function given to extended.update(); expected no scope there, because it works on "
-                    "one copy. Do what needs the scope before or after update()."
-                )
-            new = frame._replace(set_by_hand=False)
-        else:
-            around = () if frame is None else frame.creators
-            new = Frame(strategy, None, (*around, strategy.extended.create_variable))
-        depth, device = len(self._entered), strategy.extended.plan.scope_device or before.device
-        inside = where_of((new, device, *before[2:]))  # like _replace(), which takes three times as long
+        depth, inside = len(self._entered), strategy.inside(before)
         try:
             self._entered.append((inside, before))
             HERE.set(inside)
-            return strategy
+            return cast("Strategy", strategy)  # or one of v1, of whose other methods type checkers know nothing
         except BaseException:  # a Ctrl-C: `with` does not leave what it has not entered
             self._leave(depth, inside, before)
             raise

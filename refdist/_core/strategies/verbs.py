@@ -25,9 +25,8 @@ from refdist._core.variables.creation import HomeRotation
 from refdist._core.variables.distributed_variable import (
     DistributedVariable,
     MirroredVariable,
-    require_equal,
-    require_one_value,
 )
+from refdist._core.variables.equal_copies import require_equal, require_one_value
 from refdist._core.variables.tensors import as_tensor
 from refdist._core.variables.variable import Variable
 

@@ -3,12 +3,12 @@
 import ast
 import dataclasses
 import functools
-import html
 import linecache
 import re
 import textwrap
 
-from refdist._core.base.call_sites import Place
+from refdist._core.base.call_sites import Place, line_text
+from refdist._core.base.html_tables import page, paragraph, table
 from refdist._core.base.lint_finding import Finding
 
 _SILENCED = re.compile(r"#\s*refdist:\s*ok(?:\(([\w\s,-]*)\))?")
@@ -39,13 +39,9 @@ class LintReport:
         return "\n".join([*parts, *(textwrap.fill(note, 80) for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(one.kind)}</td><td>{html.escape(_where(one.place))}</td>"
-            f"<td>{html.escape(one.message)} {html.escape(one.remedy)}</td></tr>"
-            for one in self.findings
-        )
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        return f"<table>{rows}</table>{notes}" if rows else f"<p>Nothing was found.</p>{notes}"
+        rows = [(one.kind, _where(one.place), one.message, one.remedy) for one in self.findings]
+        found = table("", ["kind", "line", "why", "what to do"], rows) if rows else paragraph("Nothing was found.")
+        return page(found, *map(paragraph, self.notes))
 
 
 def silenced(finding: Finding) -> bool:
@@ -79,7 +75,7 @@ def _statements(source: str) -> tuple[tuple[int, int], ...]:
 
 
 def _where(place: Place | None) -> str:
-    return f"{place.file}:{place.line}" if place is not None else "somewhere in the step"
+    return line_text(place.file, place.line) if place is not None else "somewhere in the step"
 
 
 def _text(finding: Finding) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from refdist._core.base import nest
 from refdist._core.base.call_sites import Place, Site, call_site, of_user
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.journal import Journal
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.staging.eager_functions import functions_run_eagerly, run_functions_eagerly
@@ -66,7 +67,7 @@ class Written:
 Event = Ran | Met | Made | Written
 
 
-class RecordedJournal:
+class RecordedJournal(Journal):
     """What has happened since it was opened, in order."""
 
     def __init__(self) -> None:
@@ -162,6 +163,15 @@ def users_place(site: Site) -> Place | None:
     """The innermost place in the user's own code: not in a library that it calls, where there is another."""
     own = next(filter(_own, site), None)
     return own if own is not None else site[0] if site else None
+
+
+def called(kind: str) -> str:
+    """The kind of a meeting as a label.
+
+    >>> called("all_reduce(SUM)"), called("assign_add")
+    ('all_reduce SUM', 'assign_add')
+    """
+    return kind.removesuffix(")").replace("(", " ", 1) if kind.endswith(")") else kind
 
 
 def _own(place: Place) -> bool:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import fnmatch
+import importlib
 import random
 import sys
 from collections.abc import Callable, Generator, Hashable, Sequence
@@ -14,6 +15,7 @@ from refdist._core.backends.choosing import using
 from refdist._core.base import nest
 from refdist._core.base.call_sites import Place, Site
 from refdist._core.base.entropy import drawn, seeded
+from refdist._core.base.jax_facts import loaded
 from refdist._core.strategies.mirrored import MirroredStrategy
 from refdist._core.testing.arguments_of_same_on import DEVICES, required_counts
 from refdist._core.testing.factors import Factor, agree, factor_of, precision
@@ -48,6 +50,11 @@ class Difference:
     def place(self) -> Place | None:
         """The user's line."""
         return users_place(self.site)
+
+    @property
+    def of_one_shape(self) -> bool:
+        """Whether the values have one shape on every number of replicas."""
+        return len({np.shape(value) for value in self.values.values()}) == 1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -168,7 +175,14 @@ def _run(
     like: Any = None,
 ) -> _Run:
     kind = DEVICES[backend]
-    with using(backend, **{f"{kind.lower()}s": devices}), _seeded(seed), journal(in_python=in_python) as book:
+    on_host = _computed_with_numpy() if in_python and backend != "jax" else contextlib.nullcontext()
+    counts: dict[str, Any] = {f"{kind.lower()}s": devices}
+    with (
+        using(backend, **counts),
+        all_seeded(seed),
+        journal(in_python=in_python) as book,
+        on_host,
+    ):
         made = strategy([f"{kind}:{number}" for number in range(count)])
         if made.num_replicas_in_sync != count:
             raise ValueError(
@@ -193,8 +207,16 @@ def _run(
         return _Run(count, title or _replicas(count), {fact.key: fact for fact in facts}, drawn(), returned)
 
 
+def _computed_with_numpy() -> contextlib.AbstractContextManager[None]:
+    """Keep JAX from compiling a program for each operation of each shape, which takes ten times as long as everything else."""
+    if not loaded():
+        return contextlib.nullcontext()
+    return importlib.import_module("refdist._core.compilers.observing").computed_with_numpy()
+
+
 @contextlib.contextmanager
-def _seeded(seed: int) -> Generator[None]:
+def all_seeded(seed: int) -> Generator[None]:
+    """Seed the random numbers of refdist, of Python, of numpy and of Keras for a block of code."""
     states = random.getstate(), np.random.get_state()
     random.seed(seed)
     np.random.seed(seed)
@@ -286,7 +308,8 @@ def _raise_where_different(runs: Sequence[_Run], limits: _Limits, except_for: Se
     if not wrong:
         return  # what is only combined on the way may depend on the number: that of the replicas, for example
     first = wrong[0]
-    on_the_way = differences[: differences.index(first)]
+    # A gather of one number from each replica has as many as there are replicas, so that it says nothing of the program.
+    on_the_way = [one for one in differences[: differences.index(first)] if one.of_one_shape]
     alike = [one for one in on_the_way if one.factor.name == first.factor.name]
     begins = (alike or (on_the_way if first.factor.name in ("other", "constant") else []) or [first])[0]
     if begins.factor.name == "other" and any("moving_variance" in one.what for one in wrong):

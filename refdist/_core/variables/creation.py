@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from refdist._core.base.call_sites import call_site, own_place, where
+from refdist._core.base.common_values import once
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
@@ -131,11 +132,10 @@ def _of_the_first_worker(strategy: "StrategyBase", kwargs: dict[str, Any]) -> An
     # Workers can meet only outside of their replicas; while a program is written, there are none.
     replica = context.get_replica_context()
     values = exchange() if replica is None or replica.staged else do_outside(exchange)
-    shapes = [np.shape(one) for one in values]
-    if len(set(shapes)) > 1:
+    if once(values, "shapes", lambda: len(set(map(np.shape, values)))) > 1:
         raise ValueError(
             f"The workers made the variable {kwargs.get('name') or 'Variable'!r} with initial values of shapes "
-            f"{', '.join(map(str, shapes))}; expected one shape on all. Make the same variable in every worker."
+            f"{', '.join(str(np.shape(one)) for one in values)}; expected one shape on all. Make the same variable in every worker."
         )
     return values[0]
 

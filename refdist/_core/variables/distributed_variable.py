@@ -1,29 +1,35 @@
 """Variables with several copies, and the two policies by which these agree: on every write, or only when they are read."""
 
 import copy
+import functools
 import operator
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
 
 from refdist._core.base.common_values import CommonValues, once
 from refdist._core.base.enums import ReduceOp, VariableAggregation
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.base.jax_facts import loaded, tracing
 from refdist._core.base.where import HERE
 from refdist._core.devices.device import Device
+from refdist._core.devices.tensor import Tensor
 from refdist._core.replicas.context import ReplicaContext, contained, crossed, has_strategy
 from refdist._core.replicas.values import WRITING, DistributedValues, PerReplica, Storage, select
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.seam.capabilities import in_unison
-from refdist._core.variables.placement import Placement
+from refdist._core.variables.equal_copies import require_equal
 from refdist._core.variables.scattering import UNCOMBINABLE, Operation
 from refdist._core.variables.sum_shares import shares_of_sum
 from refdist._core.variables.tensors import current_value
 from refdist._core.variables.variable import Variable, replace
+from refdist._core.variables.write_target import Target
 
 if TYPE_CHECKING:
     from refdist._core.strategies.strategy import StrategyBase
+
+KnownWrite = tuple[Operation, str, Callable[..., Any]]
+"""What replicas came last to write together, and the function of their meeting: one for all of them."""
 
 NUMBERS = (bool, int, float)
 REDUCTIONS = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
@@ -33,11 +39,13 @@ class DistributedVariable(Variable):
     """A variable whose copies a policy keeps in agreement."""
 
     is_variable = True  # among the values that have a component for each replica
+    central = False  # whether there is one copy for all replicas
 
     def __init__(self, strategy: "StrategyBase", copies: Sequence[Variable], policy: "type[Policy]") -> None:
         first = copies[0]
         self._strategy, self._policy = strategy, policy
-        self._container = None
+        self._container, self.as_target = None, Target(self)
+        self.known_write: KnownWrite | None = None
         self._components = tuple(copies)
         homes = [Device(copy.device) for copy in copies]
         self.storage = Storage([copy.stored for copy in copies], homes, own_copies=self.own_copies)
@@ -84,6 +92,7 @@ class DistributedVariable(Variable):
     def __deepcopy__(self, memo: dict[int, Any]) -> "Variable":
         clone = super().__deepcopy__(memo)
         assert isinstance(clone, DistributedVariable)
+        clone.as_target, clone.known_write = Target(clone), None
         clone._components = tuple(copy.deepcopy(one, memo) for one in self._components)
         for place, one in enumerate(clone._components):
             one.belong(self.strategy, clone, place)
@@ -97,8 +106,10 @@ class DistributedVariable(Variable):
         return self._policy.read_outside(self)
 
     def write(self, verb: str, operation: Operation, value: Any) -> Any:
-        replica = self._replica(writing=verb)
         frame = HERE.get().frame
+        if frame is not None and frame.replica is not None and frame.strategy is self._strategy:  # as most often
+            return self._policy.write_in_replica(self, frame.replica, verb, operation, value)
+        replica = self._replica(writing=verb)
         if frame is not None and frame.updating is not None:
             return self._own(replica).write(verb, operation, value)
         if replica is not None:
@@ -150,6 +161,8 @@ class SyncOnReadVariable(DistributedVariable, DistributedValues):
 class CentralVariable(DistributedVariable):
     """One copy, on one device, for all replicas."""
 
+    central = True
+
 
 class Policy(Protocol):
     """What a distributed variable does where its copies could diverge."""
@@ -183,29 +196,27 @@ class OnWrite:
     def write_in_replica(
         variable: DistributedVariable, replica: ReplicaContext, verb: str, operation: Operation, value: Any
     ) -> Any:
-        single = variable.strategy.extended.plan.placement is Placement.CENTRAL and replica.num_replicas_in_sync > 1
+        single = variable.central and replica.num_replicas_in_sync > 1
         if single and variable.aggregation is VariableAggregation.NONE:
             raise ValueError(
                 f"{verb}() of {variable.name!r} in a replica has aggregation NONE; expected SUM, MEAN or ONLY_FIRST_REPLICA, "
                 f"because the variable has one copy for all replicas. Pass aggregation=... when you make it."
             )
-        replica.require_current(verb)
-        index = 0 if single else replica.local_index
-        # A Python number stays a number until the meeting: the same number everywhere is not a contribution to a sum.
-        number = isinstance(value, NUMBERS) and replica.num_replicas_in_sync > 1
-        payload = value if number else variable.copies[index].operand(verb, value)
-
-        def merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:
-            # Values are combined for all copies at once; what the first replica alone brings is copied to the others.
-            alone = payloads[0] if variable.aggregation is VariableAggregation.ONLY_FIRST_REPLICA else None
-            extended = strategy.extended
-            with NOWHERE if (timed := extended.plan.timed) is None else timed.in_unison(variable.storage.homes, alone):
-                value = extended.aggregate(strategy, variable, verb, payloads)
-                values = OnWrite.write_all(variable, verb, operation, value)
-            # Each replica continues with the value on its own device.
-            return [extended.tensor(values[0], device) for device in extended.plan.devices] if single else values
-
-        return replica.meet(verb, Target(variable), merge, payload)
+        place = 0 if single else replica.local_index
+        if variable.fits(verb, value, variable.storage.homes[place]) and not (loaded() and tracing()):
+            payload = value  # as most often
+        elif isinstance(value, NUMBERS) and replica.num_replicas_in_sync > 1:
+            # A Python number stays a number until the meeting: the same number everywhere is not a contribution to a sum.
+            replica.require_current(verb)
+            payload = value
+        else:
+            payload = variable.copies[place].operand(verb, value)
+        known = variable.known_write
+        if known is None or known[0] is not operation or known[1] != verb:
+            # By a weak reference, because the variable has this, and would else be kept until the next collection of garbage.
+            write = functools.partial(_write_together, weakref.ref(variable), verb, operation)
+            variable.known_write = known = operation, verb, write
+        return replica.meet(verb, variable.as_target, known[2], payload, depth=4)
 
     @staticmethod
     def write_outside(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> None:
@@ -224,14 +235,41 @@ class OnWrite:
     @staticmethod
     def write_all(variable: DistributedVariable, verb: str, operation: Operation, value: Any) -> Sequence[Any]:
         """Write the same value to all copies, and return the new value of each."""
-        first, backend = variable.copies[0], variable.strategy.extended.plan.backend
+        first, plan = variable.copies[0], variable.strategy.extended.plan
         operand = first.operand(verb, value)
         with WRITING:
             # One computation for all copies, so that they are equal bit for bit, and nothing is stored before it succeeds.
             new = first.computed(operation, operand)
-            values = [backend.copy(new, home) for home in variable.storage.homes[: len(variable.copies)]]
+            homes = variable.storage.homes[: len(variable.copies)]
+            values = (
+                [plan.backend.copy(new, home) for home in homes]
+                if plan.spreads is None
+                else plan.spreads.spread(new, homes)
+            )
             variable.store_all(values, verb)
         return values
+
+
+def _write_together(
+    reference: "Callable[[], DistributedVariable | None]",
+    verb: str,
+    operation: Operation,
+    strategy: "StrategyBase",
+    payloads: Sequence[Any],
+) -> Sequence[Any]:
+    """Write what replicas bring, aggregated, to all copies of a variable, and return what each replica continues with."""
+    variable, extended = reference(), strategy.extended
+    assert variable is not None, "who meets to write a variable has it"
+    # Values are combined for all copies at once; what the first replica alone brings is copied to the others.
+    alone = payloads[0] if variable.aggregation is VariableAggregation.ONLY_FIRST_REPLICA else None
+    with NOWHERE if (timed := extended.plan.timed) is None else timed.in_unison(variable.storage.homes, alone):
+        value = extended.aggregate(strategy, variable, verb, payloads)
+        values = OnWrite.write_all(variable, verb, operation, value)
+    if (
+        variable.central and strategy.num_replicas_in_sync > 1
+    ):  # each replica continues with the value on its own device
+        return [extended.tensor(values[0], device) for device in extended.plan.devices]
+    return values
 
 
 class OnRead:
@@ -280,22 +318,6 @@ class OnRead:
             variable.store_all([backend.copy(new, home) for new, home in zip(news, homes, strict=True)], verb)
 
 
-class Target:
-    """The variable that a meeting writes to: equal when it is the same one."""
-
-    def __init__(self, variable: DistributedVariable) -> None:
-        self.variable = variable
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Target) and self.variable is other.variable
-
-    def __hash__(self) -> int:
-        return id(self.variable)
-
-    def __str__(self) -> str:
-        return repr(self.variable.name)
-
-
 @contained
 def _read_together(variable: DistributedVariable, op: ReduceOp) -> Any:
     with crossed(variable.strategy):
@@ -316,7 +338,7 @@ def aggregated(
     common = type(payloads) is CommonValues
     kinds = once(payloads, "kinds", lambda: set(map(type, payloads))) if common else set(map(type, payloads))
     if any([issubclass(kind, NUMBERS) for kind in kinds]):
-        require_meant([Target(variable)], payloads, verb)
+        require_meant([variable.as_target], payloads, verb)
         if _same_number(payloads):
             return first
         payloads = [variable.copies[0].operand(verb, one) if isinstance(one, NUMBERS) else one for one in payloads]
@@ -324,7 +346,10 @@ def aggregated(
         once(payloads, "equal", lambda: require_equal(variable, verb, payloads))
         return own
     plan, home = strategy.extended.plan, variable.storage.homes[0]
-    return plan.collectives.reduce(REDUCTIONS[aggregation], PerReplica(payloads), home, plan.communication)
+    whole = PerReplica(payloads)
+    if kinds == {Tensor} and plan.workers == 1:
+        whole.known_kind = len(payloads), (variable.shape, variable.dtype)  # each fits the variable
+    return plan.collectives.reduce(REDUCTIONS[aggregation], whole, home, plan.communication)
 
 
 def _brought_here(variable: DistributedVariable, value: Any) -> Any:
@@ -361,38 +386,3 @@ def require_meant(targets: Sequence[Any], payloads: Sequence[Any], verb: str) ->
 def _same_number(payloads: Sequence[Any]) -> bool:
     first = payloads[0]
     return isinstance(first, NUMBERS) and all(type(one) is type(first) and one == first for one in payloads)
-
-
-def require_equal(variable: DistributedVariable, verb: str, operands: Sequence[Any]) -> None:
-    """Raise if the copies of a mirrored variable would diverge."""
-    first, expected = operands[0], None
-    for index, operand in enumerate(operands):
-        if operand is first:
-            continue  # while a program is written, one tensor stands for all of them, and has no bits
-        expected = _bits(first) if expected is None else expected
-        if expected != _bits(operand):
-            raise ValueError(
-                f"{verb}() of {variable.name!r} got different values from replica 0 and replica {index}, with aggregation "
-                f"{variable.aggregation.name}; expected equal ones, because its copies must stay equal. Combine them first with "
-                f"all_reduce(), or pass aggregation=... when you make the variable."
-            )
-
-
-def require_one_value(variable: Variable, argument: Any) -> None:
-    """Raise if a variable with one copy is given an argument that differs from replica to replica."""
-    if not isinstance(argument, DistributedValues) or argument.is_variable:
-        return
-    first, *others = [_bits(value) if hasattr(value, "__array__") else value for value in argument.values]
-    for index, other in enumerate(others, 1):
-        if other != first:
-            raise ValueError(
-                f"update() of {variable.name!r} got an argument that differs between replica 0 and replica {index}; expected one "
-                f"value, because the variable has one copy. Combine it first, with strategy.reduce()."
-            )
-
-
-def _bits(tensor: Any) -> Any:
-    if isinstance(tensor, IndexedSlices):
-        return _bits(tensor.values), _bits(tensor.indices)
-    array = np.asarray(tensor)
-    return array.shape, array.tolist() if array.dtype.kind == "O" else array.tobytes()

@@ -1,6 +1,7 @@
 """ShardedVariable: a variable cut along its first axis, and the partitioners that say into how many pieces."""
 
 import copy
+import functools
 import inspect
 import itertools
 import math
@@ -12,9 +13,9 @@ import numpy as np
 from refdist._core.base.convert import to_array
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.indexed_slices import IndexedSlices, ShardSlices
-from refdist._core.base.jax_facts import is_tracer
+from refdist._core.base.jax_facts import is_jax, is_tracer
 from refdist._core.base.tensor_shape import StaticShape
-from refdist._core.base.where import HERE
+from refdist._core.base.where import HERE, entered
 from refdist._core.devices.device import Device
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, Storage
@@ -64,10 +65,22 @@ class ShardedVariable(Variable):
     def stored(self) -> Any:
         """All rows, on the current device, or else on that of the first shard."""
         to = HERE.get().device or self._device
-        return self.backend.gather([one.read_value() for one in self._variables], 0, [to])[0]
+        with entered(tapes=None):
+            return self.backend.gather([one.read_value() for one in self._variables], 0, [to])[0]
 
     def read_value(self) -> Any:
-        return self.stored
+        tapes = HERE.get().tapes
+        if tapes is None:
+            return self.stored
+        read = [one.read_value() for one in self._variables]  # so that tapes know the shards, and what is made of them
+        if not all(map(is_jax, read)):
+            return self.stored  # no tape watches it
+        joined = functools.partial(read[0].__array_namespace__().concatenate, axis=0)
+        with entered(tapes=None):
+            whole = joined(read)
+        tapes.note(read, [whole], lambda *arrays: [joined(arrays)])
+        tapes.has_read(self, whole)
+        return whole
 
     def write(self, verb: str, operation: Operation, value: Any) -> Any:
         operand = self.operand(verb, value)

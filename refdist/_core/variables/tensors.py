@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from refdist._core.base import convert
+from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
@@ -41,6 +42,15 @@ def as_tensor(backend: Backend, value: Any, device: Device | None, dtype: Any = 
         value = _whole(backend, value, dtype)
     if isinstance(value, backend.tensor_type):
         return value if device is None or backend.device_of(value) == device else backend.copy(value, device)
+    return new_tensor(backend, value, device, dtype)
+
+
+def initial_tensor(backend: Backend, device: Device, value: Any, dtype: Any) -> Any:
+    """What a new variable begins with: a copy of a tensor of its dtype, or a new tensor."""
+    value = current_value(value)
+    require_single(value, "Variable()")
+    if isinstance(value, backend.tensor_type) and (dtype is None or value.dtype == numpy_dtype(dtype)):
+        return backend.copy(value, device)
     return new_tensor(backend, value, device, dtype)
 
 

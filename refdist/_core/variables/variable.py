@@ -4,27 +4,26 @@ import contextvars
 import operator
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Never, TypeVar, cast
 
 import numpy as np
 
 from refdist._core.base.call_sites import call_site, where
-from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.enums import VariableAggregation, VariableSynchronization
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax, loaded, staging, tracing
-from refdist._core.base.operators import add_operators
+from refdist._core.base.operators import Operators, add_operators
 from refdist._core.base.pytree_nodes import is_node
 from refdist._core.base.tensor_shape import SAME_SIZES, StaticShape, get_shape
 from refdist._core.base.where import HERE, where_of
 from refdist._core.devices.device import Device
-from refdist._core.devices.tensor import dtype_name, numpy_text
+from refdist._core.devices.tensor import Tensor, dtype_name, numpy_text, sizes_of
 from refdist._core.replicas import context
 from refdist._core.replicas.drift import suspect
 from refdist._core.replicas.values import WRITING, Storage
 from refdist._core.seam.backend import host_device
 from refdist._core.variables.scattering import Operation, Scatterable
-from refdist._core.variables.tensors import Readable, current_value, new_tensor, require_single
+from refdist._core.variables.tensors import Readable, current_value, initial_tensor, new_tensor, require_single
 
 if TYPE_CHECKING:
     from refdist._core.seam.backend import Backend
@@ -35,10 +34,13 @@ if TYPE_CHECKING:
 LIVE: "weakref.WeakValueDictionary[int, Variable]" = weakref.WeakValueDictionary()
 
 
+Made = TypeVar("Made")
+
+
 class _Creation(type):
     """Lets every `Variable(...)` pass through the creators of the scopes around it."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls: type[Made], *args: Any, **kwargs: Any) -> Made:
         if cls is not Variable:
             return super().__call__(*args, **kwargs)
         for name, value in zip(("initial_value", "trainable"), args, strict=False):
@@ -51,12 +53,16 @@ class _Creation(type):
         for creator in context.creators():
             create = _bound(creator, create)
         draft = HERE.get().draft
-        made = create(**kwargs) if draft is None else draft.create(create, kwargs)
-        if isinstance(made, Variable):
-            LIVE.update((id(one), one) for one in made.shards)
-            if (journal := HERE.get().journal) is not None:
-                journal.made(made)
-        return made
+        made: Any = create(**kwargs) if draft is None else draft.create(create, kwargs)
+        _remember(made)
+        return cast("Made", made)
+
+
+def _remember(made: Any) -> None:
+    if isinstance(made, Variable):
+        LIVE.update((id(one), one) for one in made.shards)
+        if (journal := HERE.get().journal) is not None:
+            journal.made(made)
 
 
 def _bound(creator: context.Creator, following: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,7 +72,10 @@ def _bound(creator: context.Creator, following: Callable[..., Any]) -> Callable[
     return create
 
 
-class Variable(Readable, Scatterable, metaclass=_Creation):
+_SHAPE, _DTYPE = operator.attrgetter("shape"), operator.attrgetter("dtype")
+
+
+class Variable(Readable, Scatterable, Operators, metaclass=_Creation):
     """A tensor that can be replaced, on one device.
 
     In the scope of a strategy, the strategy decides what a new variable becomes.
@@ -97,7 +106,7 @@ class Variable(Readable, Scatterable, metaclass=_Creation):
         value = initial_value() if callable(initial_value) and not is_node(initial_value) else initial_value
         self._backend = context.backend()
         self._device = HERE.get().device or host_device(self._backend)
-        first = _initial(self._backend, self._device, value, dtype)
+        first = initial_tensor(self._backend, self._device, value, dtype)
         self.storage = Storage([first], [self._device])
         self._shape, self._dtype = StaticShape(first.shape), first.dtype
         if shape is not None and validate_shape and tuple(shape) != self.shape:
@@ -124,19 +133,19 @@ class Variable(Readable, Scatterable, metaclass=_Creation):
             self._container, self._place, self.storage = container, place, container.storage
 
     # Getters written in C, because every write calls them.
-    shape = property(operator.attrgetter("_shape"))
+    shape = property(operator.attrgetter("_shape"), doc="The shape of each copy.")
     get_shape = get_shape
-    dtype = property(operator.attrgetter("_dtype"))
-    trainable = property(operator.attrgetter("_trainable"))
-    synchronization = property(operator.attrgetter("_synchronization"))
-    aggregation = property(operator.attrgetter("_aggregation"))
-    constraint = property(operator.attrgetter("_constraint"))  # what an optimizer applies after its update
-    distribute_strategy = property(operator.attrgetter("_strategy"))
-    container = property(operator.attrgetter("_container"))
-    name = property(lambda self: f"{self._name}:0")
-    ndim = property(lambda self: len(self.shape))
+    dtype = property(operator.attrgetter("_dtype"), doc="The dtype of its values.")
+    trainable = property(operator.attrgetter("_trainable"), doc="Whether tapes watch it.")
+    synchronization = property(operator.attrgetter("_synchronization"), doc="When its copies are made equal.")
+    aggregation = property(operator.attrgetter("_aggregation"), doc="How what replicas write is combined.")
+    constraint = property(operator.attrgetter("_constraint"), doc="What an optimizer applies after its update.")
+    distribute_strategy = property(operator.attrgetter("_strategy"), doc="The strategy in whose scope it was made.")
+    container = property(operator.attrgetter("_container"), doc="What it is a part of, if of anything.")
+    name = property(lambda self: f"{self._name}:0", doc="Its name, with a zero after it as TensorFlow writes it.")
+    ndim = property(lambda self: len(self.shape), doc="The number of dimensions.")
     get_shape = get_shape
-    shards = property(lambda self: (self,))  # the variables that hold its rows: itself, unless it is cut
+    shards = property(lambda self: (self,), doc="The variables that hold its rows: itself, unless it is cut.")
 
     @property
     def device(self) -> str:
@@ -236,6 +245,8 @@ class Variable(Readable, Scatterable, metaclass=_Creation):
         """Convert what is to be written to a tensor on the variable's device, or say why that is impossible."""
         if loaded() is not None and tracing():
             context.require_no_trace(f"{verb}() of {self.name!r}")
+        if self.fits(verb, value, self._device):
+            return value  # as most often, and need not be looked at one by one
         backend = self.backend
         if isinstance(value, IndexedSlices) or verb.startswith("scatter"):
             return self._slices(verb, value)
@@ -257,6 +268,17 @@ class Variable(Readable, Scatterable, metaclass=_Creation):
                 f"variable. Reshape it, or make a variable of that shape."
             )
         return tensor
+
+    def fits(self, verb: str, value: Any, home: Device) -> bool:
+        """Say whether a value is a tensor on the device of a copy that can be written to it as it is."""
+        return (
+            type(value) is Tensor
+            and value.lies_on is home
+            and value.dtype is self._dtype
+            and self.backend.tensor_type is Tensor
+            and SAME_SIZES(sizes_of(value), self._shape)
+            and not verb.startswith("scatter")
+        )
 
     def _slices(self, verb: str, value: Any) -> IndexedSlices:
         """Check slices that are to be written; in a draft, indices that are not known yet are checked when the program runs."""
@@ -286,7 +308,9 @@ class Variable(Readable, Scatterable, metaclass=_Creation):
             for copy, tensor in zip(self.copies, tensors, strict=True):
                 copy.store(tensor)
             return
-        assert all([SAME_SIZES(one.shape, self.shape) and one.dtype == self.dtype for one in tensors])
+        assert set(map(_DTYPE, tensors)) == {self._dtype}
+        sizes = set(map(sizes_of if type(tensors[0]) is Tensor else _SHAPE, tensors))
+        assert all([SAME_SIZES(one, self._shape) for one in sizes])
         if here.journal is not None:
             here.journal.written(self, verb, None, tensors)
         self.storage.replace_all(tensors)
@@ -335,6 +359,11 @@ class Variable(Readable, Scatterable, metaclass=_Creation):
             f"The variable {self.name!r} was used as a key; expected something hashable. Use {self._name}.ref()."
         )
 
+    def _repr_html_(self) -> str:
+        from refdist._core.variables.variable_tables import variable_table  # for notebooks only
+
+        return variable_table(self)
+
     def __repr__(self) -> str:
         known = HERE.get().draft is None  # before a program runs, its variables have no value
         value = f", numpy={numpy_text(self.backend.get(self.stored))}" if known else ""
@@ -361,14 +390,6 @@ class VariableReference:
 def replace(old: Any, new: Any) -> Any:
     """The operation of `assign`."""
     return new
-
-
-def _initial(backend: "Backend", device: Device, value: Any, dtype: Any) -> Any:
-    value = current_value(value)
-    require_single(value, "Variable()")
-    if isinstance(value, backend.tensor_type) and (dtype is None or value.dtype == numpy_dtype(dtype)):
-        return backend.copy(value, device)
-    return new_tensor(backend, value, device, dtype)
 
 
 add_operators(Variable, current_value)

@@ -1,5 +1,5 @@
 """`tf.distribute.experimental.coordinator`, the older place of the coordinator."""
 
-from refdist._core.coordination.coordinator import ClusterCoordinator, PerWorkerValues, RemoteValue
+from refdist._core.ops.late_names import late_names as _late_names
 
-__all__ = ["ClusterCoordinator", "PerWorkerValues", "RemoteValue"]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

@@ -1,10 +1,5 @@
 """`tf.distribute.experimental.partitioners`."""
 
-from refdist._core.variables.sharded_variable import (
-    FixedShardsPartitioner,
-    MaxSizePartitioner,
-    MinSizePartitioner,
-    Partitioner,
-)
+from refdist._core.ops.late_names import late_names as _late_names
 
-__all__ = ["FixedShardsPartitioner", "MaxSizePartitioner", "MinSizePartitioner", "Partitioner"]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

@@ -1,20 +1,5 @@
 """`tf.compat.v1.distribute.experimental`."""
 
-from refdist._core.base.enums import CommunicationImplementation
-from refdist._core.base.enums import CommunicationImplementation as CollectiveCommunication
-from refdist._core.base.options import CollectiveHints, CommunicationOptions
-from refdist._core.strategies.v1_strategies import CentralStorageStrategyV1 as CentralStorageStrategy
-from refdist._core.strategies.v1_strategies import MultiWorkerMirroredStrategyV1 as MultiWorkerMirroredStrategy
-from refdist._core.strategies.v1_strategies import ParameterServerStrategyV1 as ParameterServerStrategy
-from refdist._core.strategies.v1_strategies import TPUStrategyV1 as TPUStrategy
+from refdist._core.ops.late_names import late_names as _late_names
 
-__all__ = [
-    "CentralStorageStrategy",
-    "CollectiveCommunication",
-    "CollectiveHints",
-    "CommunicationImplementation",
-    "CommunicationOptions",
-    "MultiWorkerMirroredStrategy",
-    "ParameterServerStrategy",
-    "TPUStrategy",
-]
+__getattr__, __dir__ = _late_names(__name__, __spec__)

@@ -1,0 +1,1 @@
+"""Pictures of data parallelism, for people who learn it."""

@@ -1,0 +1,45 @@
+"""Refuses what would make the copies of a variable differ."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.replicas.values import DistributedValues
+from refdist._core.variables.variable import Variable
+
+
+def require_equal(variable: Variable, verb: str, operands: Sequence[Any]) -> None:
+    """Raise if the copies of a mirrored variable would diverge."""
+    first, expected = operands[0], None
+    for index, operand in enumerate(operands):
+        if operand is first:
+            continue  # while a program is written, one tensor stands for all of them, and has no bits
+        expected = _bits(first) if expected is None else expected
+        if expected != _bits(operand):
+            raise ValueError(
+                f"{verb}() of {variable.name!r} got different values from replica 0 and replica {index}, with aggregation "
+                f"{variable.aggregation.name}; expected equal ones, because its copies must stay equal. Combine them first with "
+                f"all_reduce(), or pass aggregation=... when you make the variable."
+            )
+
+
+def require_one_value(variable: Variable, argument: Any) -> None:
+    """Raise if a variable with one copy is given an argument that differs from replica to replica."""
+    if not isinstance(argument, DistributedValues) or argument.is_variable:
+        return
+    first, *others = [_bits(value) if hasattr(value, "__array__") else value for value in argument.values]
+    for index, other in enumerate(others, 1):
+        if other != first:
+            raise ValueError(
+                f"update() of {variable.name!r} got an argument that differs between replica 0 and replica {index}; expected one "
+                f"value, because the variable has one copy. Combine it first, with strategy.reduce()."
+            )
+
+
+def _bits(tensor: Any) -> Any:
+    if isinstance(tensor, IndexedSlices):
+        return _bits(tensor.values), _bits(tensor.indices)
+    array = np.asarray(tensor)
+    return array.shape, array.tolist() if array.dtype.kind == "O" else array.tobytes()

@@ -1,0 +1,3 @@
+from refdist.autograph import experimental as experimental
+
+__all__ = ["experimental"]

@@ -1,0 +1,3 @@
+from refdist._core.keras.estimator import RunConfig as RunConfig
+
+__all__ = ["RunConfig"]

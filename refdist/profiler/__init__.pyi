@@ -1,0 +1,3 @@
+from refdist.profiler import experimental as experimental
+
+__all__ = ["experimental"]

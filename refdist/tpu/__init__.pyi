@@ -1,0 +1,3 @@
+from refdist.tpu import experimental as experimental
+
+__all__ = ["experimental"]
