@@ -75,6 +75,7 @@ def main() -> None:
     parser.add_argument("--crash-at", type=int, metavar="STEP", help="kill worker 0 there, in the first attempt")
     options = parser.parse_args()
 
+    strategy: tf.distribute.Strategy
     if "TF_CONFIG" in os.environ:
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     else:
