@@ -12,6 +12,7 @@ from refdist._core.seam.capabilities import (
     Commits,
     Compiles,
     LogicalDevices,
+    Spreads,
     Timed,
     capability,
     required,
@@ -21,6 +22,7 @@ from tests.capability_contracts import (
     CommitsContract,
     CompilesContract,
     LogicalDevicesContract,
+    SpreadsContract,
     TimedContract,
 )
 from tests.generators import alike, values
@@ -30,6 +32,7 @@ CONTRACTS = {
     Commits: CommitsContract,
     Compiles: CompilesContract,
     LogicalDevices: LogicalDevicesContract,
+    Spreads: SpreadsContract,
     Timed: TimedContract,
 }
 

@@ -202,6 +202,28 @@ class TimedContract:
         assert 0 < self.taken(lambda: tensor * 2)
 
 
+class SpreadsContract:
+    """Copies of one tensor on many devices."""
+
+    def test_a_tensor_that_is_spread_is_copied_to_each_device(self):
+        (tensor,) = self.tensors([np.float32([1, 2])])
+
+        spread = self.backend.spread(tensor, self.devices[1:])
+
+        copies = [self.backend.copy(tensor, device) for device in self.devices[1:]]
+        assert list(map(type, copies)) == list(map(type, spread))
+        assert list(self.devices[1:]) == list(map(self.backend.device_of, spread))
+        assert [[1, 2]] * len(copies) == [self.backend.get(one).tolist() for one in spread]
+
+    def test_what_was_spread_can_no_longer_be_changed(self):
+        (tensor,) = self.tensors([np.float32([1, 2])])
+        total = tensor + tensor
+        self.backend.spread(total, self.devices[1:])
+
+        with pytest.raises((TypeError, ValueError), match=r"read-only|immutable"):
+            np.add(total, 1, out=total)
+
+
 class CommitsContract:
     """Tensors that stay on their device, unless they are loosened."""
 

@@ -28,7 +28,7 @@ for number in (signal.SIGINT, signal.SIGHUP):
 
 hypothesis.settings.register_profile(
     "refdist",
-    max_examples=examples(50, 100),
+    max_examples=examples(30, 100),
     deadline=None,
     derandomize=True,
     print_blob=True,

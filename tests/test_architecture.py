@@ -1,6 +1,7 @@
 """Which way imports point, how large things are, and what `import refdist` loads."""
 
 import ast
+import functools
 import pathlib
 import re
 import subprocess
@@ -8,8 +9,11 @@ import sys
 
 import pytest
 
+from refdist._core.ops.late_names import homes_in
+from tests.thorough import examples
+
 ROOT = pathlib.Path(__file__).parent.parent
-PACKAGES = ("refdist", "simulator", "conformance")
+PACKAGES = ("refdist", "refdist_bench", "refdist_command", "simulator", "conformance")
 FILES = sorted(path.relative_to(ROOT).as_posix() for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 CORE = [file for file in FILES if file.startswith("refdist/_core/") and file.count("/") > 2]
 NAMESPACE = [file for file in FILES if file.startswith("refdist/") and not file.startswith("refdist/_core/")]
@@ -37,18 +41,19 @@ ROOMS = (
     "coordination",
     "keras",
     "testing",
-    "commands",
+    "pictures",
 )
 WITH_JAX = {"compilers", "backends", "processes"}
-KNOWING = ("simulator_backend", "cluster_backend", "timed", "controls", "ledger", "step_tracing", "step_work")
-SEAM = {f"simulator/{name}.py" for name in (*KNOWING, "whence", "order_of_events")}
+KNOWING = ("simulator_backend", "cluster_backend", "timed", "controls", "step_tracing", "step_work")
+SEAM = {f"simulator/{name}.py" for name in (*KNOWING, "whence", "order_of_events", "notebook_tables", "__init__")}
 
 
+@functools.cache
 def imported(file):
     """The modules that a file imports, also later and by their names as text; those for types only do not count."""
     tree = ast.parse((ROOT / file).read_text())
     for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             node.body = []
     found = set()
     for node in ast.walk(tree):
@@ -60,7 +65,7 @@ def imported(file):
             # "refdist._core.backends.host_backend:HostBackend" in a table, or the argument of import_module().
             names = re.findall(r"^((?:refdist|simulator)(?:\.\w+)+)(?::\w+|\.)?$", node.value)
             found |= {name for name in names if is_module(name)}
-    return found
+    return frozenset(found)
 
 
 def is_module(name):
@@ -177,6 +182,36 @@ def loaded(program):
 
 def test_importing_refdist_loads_nothing_heavy():
     assert [] == loaded("import refdist")
+
+
+def test_importing_refdist_loads_no_room_before_a_name_is_asked_for():
+    program = "import sys, refdist\nprint(*sorted(one for one in sys.modules if one.startswith(('numpy', 'refdist'))))"
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    core = ("base", "base.keras_imports", "base.later_rooms", "ops", "ops.late_names", "wiring")
+
+    assert ["refdist", "refdist._core", *(f"refdist._core.{name}" for name in core)] == run.stdout.split()
+
+
+def test_devices_without_links_load_nothing_of_links():
+    program = "import sys, refdist as tf\ntf.use('simulator', gpus=2)\ntf.constant(1.0)"
+    program += "\nprint(*sorted(one for one in sys.modules if one.startswith('simulator')))"
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert "simulator simulator.folding simulator.open_simulator simulator.simulator_backend" == run.stdout.strip()
+
+
+def test_every_home_of_a_public_name_can_be_loaded_first():
+    stubs = [*(ROOT / "refdist").rglob("*.pyi"), ROOT / "simulator/__init__.pyi"]
+    homes = {home for stub in stubs for home, _ in homes_in(stub.read_text()).values()}
+    program = "import importlib, os, sys, numpy, optree, refdist\n"
+    program += "for name in sys.argv[1:]:\n    if os.fork() == 0:\n        importlib.import_module(name)\n        os._exit(0)\n"
+    program += "    print(name * (os.wait()[1] != 0), end='')"
+    asked = sorted(home for home in homes if home and not home.startswith("keras"))
+    command = [sys.executable, "-c", program, *asked[:: examples(10, 1)]]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert ("", "") == (run.stdout, run.stderr)
+    assert len(homes) > 100
 
 
 def test_that_the_test_above_can_fail():

@@ -17,20 +17,21 @@ from tests.capability_contracts import (
     CommitsContract,
     CompilesContract,
     LogicalDevicesContract,
+    SpreadsContract,
     TimedContract,
 )
 
 CLUSTER = Cluster.star(8, 1e9, 1e-6, DeviceKind("TPU", 1e9, 1e12, 1e12))
 
 
-class TestHost(LogicalDevicesContract, ClusteredContract, CompilesContract, BackendContract):
+class TestHost(LogicalDevicesContract, ClusteredContract, CompilesContract, SpreadsContract, BackendContract):
     backend = HostBackend(gpus=8, tpus=8)
 
     def fresh(self):
         return HostBackend(gpus=8, tpus=8)
 
 
-class TestSimulator(LogicalDevicesContract, ClusteredContract, CompilesContract, BackendContract):
+class TestSimulator(LogicalDevicesContract, ClusteredContract, CompilesContract, SpreadsContract, BackendContract):
     backend = open_simulator(gpus=8, tpus=16)
 
     def fresh(self):
@@ -42,7 +43,9 @@ class TestSimulator(LogicalDevicesContract, ClusteredContract, CompilesContract,
         assert {"name", "fold_large"} == own
 
 
-class TestCluster(LogicalDevicesContract, ClusteredContract, CompilesContract, TimedContract, BackendContract):
+class TestCluster(
+    LogicalDevicesContract, ClusteredContract, CompilesContract, SpreadsContract, TimedContract, BackendContract
+):
     backend = open_simulator(cluster=CLUSTER)
 
     def fresh(self):
@@ -68,3 +71,12 @@ class TestJax(LogicalDevicesContract, ClusteredContract, CompilesContract, Commi
 
     def fresh(self):
         return JaxBackend(cpus=8)
+
+
+class TestJaxWithGpusThatAreCpus(
+    LogicalDevicesContract, ClusteredContract, CompilesContract, CommitsContract, BackendContract
+):
+    backend = JaxBackend(cpus=2, gpus=6)
+
+    def fresh(self):
+        return JaxBackend(cpus=2, gpus=6)

@@ -23,7 +23,7 @@ BLOCKS = [
 
 
 def test_the_page_has_commands():
-    assert [1, 2, 1] == list(map(len, BLOCKS))
+    assert [1, 3, 2, 1] == list(map(len, BLOCKS))
 
 
 @pytest.mark.parametrize("commands", BLOCKS, ids=[block[0][0] for block in BLOCKS])
@@ -33,7 +33,7 @@ def test_commands_print_what_the_page_says(tmp_path, commands):
     settings = {"PYTHONPATH": paths, "XDG_CACHE_HOME": str(tmp_path), "COLUMNS": "80"}
     for command, output in commands:
         done = subprocess.run(
-            ["bash", "-c", command.replace("python ", f"'{sys.executable}' ", 1)],
+            ["bash", "-c", command.replace("python -m", f"'{sys.executable}' -m")],
             cwd=folder,
             env={**os.environ, **settings},
             capture_output=True,

@@ -1,14 +1,13 @@
 """The plugin in the project of a user, in an environment of its own with the wheel in it."""
 
 import os
-import pathlib
 import subprocess
 import sys
 import venv
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[2]
+from tests.packages import built
 
 PROJECT = """
 import pytest
@@ -114,17 +113,52 @@ class TestUnit(unittest.TestCase):
 """
 
 
+IN_ORDER = """
+import jax.numpy as jnp
+import pytest
+import refdist as tf
+
+
+def test_a_function_on_the_simulator_starts_jax():
+    with tf.using("simulator", gpus=4):
+        strategy = tf.distribute.MirroredStrategy()
+        assert 4.0 == float(tf.function(lambda: strategy.reduce("SUM", strategy.run(lambda: tf.constant(1.0)), axis=None))())
+    assert 1.0 == jnp.ones(2)[0]
+
+
+@pytest.mark.refdist(gpus=DEVICES)
+def test_marked(refdist_strategy):
+    assert DEVICES == refdist_strategy.reduce("SUM", refdist_strategy.run(lambda: tf.constant(1)), axis=None)
+
+
+@pytest.mark.refdist(gpus=2, workers=3)
+def test_workers(refdist_cluster):
+    def program(strategy):
+        strategy.run(lambda: tf.constant(1.0))
+        return strategy.num_replicas_in_sync
+
+    assert [6, 6, 6] == refdist_cluster.run(program)
+
+
+def test_unmarked_workers(refdist_cluster):
+    assert [None, None] == refdist_cluster.run(lambda strategy: strategy.run(lambda: None) and None)
+
+
+def test_own_choice():
+    with tf.using("jax", cpus=DEVICES):
+        assert DEVICES == len(tf.config.list_logical_devices("CPU"))
+"""
+
+
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
     """The interpreter of an environment in which the wheel is installed, and everything else is where it is now."""
     pytest.importorskip("hatchling")
     folder = tmp_path_factory.mktemp("installed")
-    quiet = ["--quiet", "--disable-pip-version-check", "--no-deps"]
-    build = ["wheel", *quiet, "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)]
-    subprocess.run([sys.executable, "-m", "pip", *build], check=True, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
+    wheel = built("wheel", folder)
     venv.create(folder / "venv")
     own = folder / "venv" / "bin" / "python"
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-deps"]
     install = ["--python", str(own), "install", *quiet, "--no-index", str(wheel)]
     subprocess.run([sys.executable, "-m", "pip", *install], check=True, capture_output=True)
     (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
@@ -199,6 +233,34 @@ def test_jax_has_enough_devices_whatever_ran_before(python, tmp_path):
     code, output = run(python, tmp_path, *options, test_project=PROJECT)
 
     assert (0, True) == (code, "4 passed" in output), output
+
+
+@pytest.mark.parametrize("beside", [[], ["-n", "1"]], ids=["alone", "xdist"])
+def test_jax_has_the_devices_of_a_marker_where_tests_on_the_simulator_come_first(python, tmp_path, beside):
+    options = ["--refdist-backend", "simulator,jax", "--refdist-replicas", "2", *beside]
+    code, output = run(python, tmp_path, *options, test_in_order=IN_ORDER.replace("DEVICES", "5"))
+
+    assert (0, True) == (code, "8 passed" in output), output
+
+
+def test_jax_has_the_devices_of_the_configuration_although_a_conftest_starts_it(python, tmp_path):
+    (tmp_path / "pytest.ini").write_text("[pytest]\nrefdist_host_devices = 3\n")
+    started = "import jax.numpy as jnp\njnp.ones(2)"
+    code, output = run(python, tmp_path, "-k", "own", conftest=started, test_order=IN_ORDER.replace("DEVICES", "3"))
+    assert (0, True) == (code, "1 passed" in output), output
+
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    code, output = run(python, tmp_path, "-k", "own")
+    assert 1 == code
+    assert "refdist_host_devices = 3 in its configuration" in output
+
+
+def test_a_file_of_the_project_that_hides_a_package_of_refdist_is_named(python, tmp_path):
+    test = "def test_one(refdist_strategy): pass"
+    code, output = run(python, tmp_path, test_hidden=test, simulator="", conftest="import simulator")
+
+    assert 1 == code
+    assert f"finds {tmp_path / 'simulator.py'}; expected the package of refdist" in output
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_buffer_reassigned_not_updated(way):
         model.count = kept = tf.Variable(0.0)
 
     with pytest.raises(
-        RuntimeError, match=r"'self.count', the variable .* was replaced by a \w+ in replica 0"
+        RuntimeError, match=r"'self.count', the variable .* was replaced by a tensor in replica 0"
     ) as raised:
         runner(strategy, way)(model.step)
 
@@ -51,6 +51,19 @@ def test_a_python_number_that_changes_in_every_step():
         scale(tf.zeros([2]), step)
     with pytest.warns(RuntimeWarning, match="step was 0, 1, 2, 3, 4"):
         scale(tf.zeros([2]), 4)
+
+
+@pytest.mark.parametrize(
+    "options", [{"input_signature": [tf.TensorSpec([None], tf.float32)]}, {"reduce_retracing": True}]
+)
+def test_lengths_that_were_declared_as_open_are_not_told(options):
+    double = tf.function(lambda x: x * 2, **options)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for length in range(1, 8):
+            double(tf.zeros([length]))
+    assert double.experimental_get_tracing_count() <= 2
 
 
 def test_lengths_that_come_back_are_not_told():

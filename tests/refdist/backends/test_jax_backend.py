@@ -62,10 +62,15 @@ def test_a_count_that_is_none_is_refused(cpus):
         JaxBackend(cpus=cpus)
 
 
-@pytest.mark.parametrize("options", [{"gpus": 2}, {"tpus": 8, "workers": 2}])
-def test_other_devices_are_found_and_not_asked_for(options):
-    with pytest.raises(TypeError, match=rf"asked for {', '.join(options)}; expected cpus= alone"):
+@pytest.mark.parametrize("options", [{"gpus": -1}, {"gpus": True}, {"tpus": (2, 2)}, {"tpus": ()}])
+def test_a_count_of_accelerators_that_is_none_is_refused(options):
+    with pytest.raises(ValueError, match=rf"{next(iter(options))} is .*; expected"):
         JaxBackend(**options)
+
+
+def test_what_no_machine_has_is_not_asked_for():
+    with pytest.raises(TypeError, match="asked for workers; expected cpus=, gpus= and tpus="):
+        JaxBackend(gpus=2, workers=2)
 
 
 def test_devices_have_the_names_of_jax_devices_in_their_order():
@@ -131,7 +136,7 @@ def test_tasks_share_the_devices_without_overlap(tasks):
 
 
 def test_more_tasks_than_devices_are_refused():
-    with pytest.raises(ValueError, match=r'9 workers were to share 8 devices of JAX; .* refdist\.use\("jax", cpus=9\)'):
+    with pytest.raises(ValueError, match=r'9 workers were to share 8 CPUs of JAX; .* refdist\.use\("jax", cpus=9\)'):
         BACKEND.for_task("worker", 0, 9)
 
 

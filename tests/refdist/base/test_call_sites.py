@@ -1,12 +1,18 @@
 """Where a meeting is: by the text of the call, whatever Python makes of it, and never below C++ code."""
 
+import subprocess
+import sys
+from types import ModuleType
+
 import jax
+import nbclient
+import nbformat
 import numpy as np
 import optree
 import pytest
 
 import refdist as tf
-from refdist._core.base.call_sites import Place, where
+from refdist._core.base.call_sites import Place, line_text, where
 
 RUNS = 40  # Python specialises a call after a few
 
@@ -59,6 +65,36 @@ def test_two_calls_in_one_line_are_two_places(strategy):
         strategy.run(step)
 
 
+def test_one_line_is_another_place_when_another_function_calls_it(strategy):
+    """Though the call itself was looked up just before, for the first replica."""
+
+    def deep(times):
+        return summed(tf.constant(1.0)) if times == 0 else deep(times - 1)
+
+    depths = strategy.experimental_distribute_values_from_function(lambda context: context.replica_id_in_sync_group)
+    for _ in range(2):
+        assert [2.0, 2.0] == [float(one) for one in strategy.run(deep, args=(0,)).values]
+
+    with pytest.raises(tf.errors.MeetingError, match="do not meet"):
+        strategy.run(deep, args=(depths,))
+
+
+def test_a_write_through_a_helper_is_at_the_lines_of_both(strategy):
+    with strategy.scope():
+        variable = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+
+    def add(number):
+        variable.assign_add(tf.constant(number))
+
+    def step():
+        if tf.distribute.get_replica_context().replica_id_in_sync_group == 0:
+            return add(1.0)
+        return add(1.0)
+
+    with pytest.raises(tf.errors.MeetingError, match=r"in add, called from .*in step"):
+        strategy.run(step)
+
+
 @pytest.mark.parametrize("count", [1, 2, 7])
 @pytest.mark.parametrize("tree_map", [tf.nest.map_structure, jax.tree.map], ids=["refdist", "jax"])
 def test_replicas_meet_in_a_function_that_is_mapped_over_a_nest(count, tree_map):
@@ -101,4 +137,61 @@ def test_a_long_site_is_printed_with_the_lines_of_the_program_itself():
     program = Place("/home/train.py", "main", 12, 0)
 
     assert "/home/train.py:12, in main" in where((*library, program))
-    assert 6 == where((program,) * 9).count("train.py")
+    assert 6 == where(tuple(program._replace(line=line) for line in range(9))).count("train.py")
+    assert str(program) == where((program, program))  # of a converted function, whose call is in two frames
+
+
+CELLS = [
+    """
+import refdist as tf
+tf.use("simulator", gpus=2)
+strategy = tf.distribute.MirroredStrategy()
+""",
+    """
+def step():
+    if tf.distribute.get_replica_context().replica_id_in_sync_group == 0:
+        tf.distribute.get_replica_context().all_reduce("sum", tf.ones([2]))
+try:
+    strategy.run(step)
+except RuntimeError as error:
+    print(error)
+""",
+    """
+with tf.testing.journal() as journal:
+    strategy.run(tf.distribute.get_strategy)
+print(journal.events[0].site[0])
+""",
+    """
+with tf.simulator.trace() as recording:
+    strategy.run(tf.distribute.get_strategy)
+print(recording.trace().to_json())
+""",
+]
+
+
+def test_in_a_notebook_a_line_is_named_by_its_cell():
+    cells = [nbformat.v4.new_code_cell(text.strip()) for text in CELLS]
+    nbclient.NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=60).execute()
+
+    _, meeting, journal, recording = ["".join(one["text"] for one in cell.outputs) for cell in cells]
+    assert "waiting in all_reduce(SUM) of float32[2] at cell In[2], line 3, in step" in meeting
+    assert "cell In[3], line 2, in <module>\n" == journal
+    assert "cell In[4], line 2, in <module>" in recording
+    assert not any("ipykernel" in text for text in (meeting, journal, recording))
+
+
+def test_a_line_is_named_while_another_thread_still_imports_ipython(monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+
+    assert "/home/me/train.py:12" == line_text("/home/me/train.py", 12)
+
+
+def test_cells_cost_nothing_where_there_are_none():
+    program = """
+import sys, refdist as tf
+from refdist._core.base.call_sites import line_text
+print(line_text("/tmp/ipykernel_1/2.py", 3), "IPython" in sys.modules)
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+
+    assert "/tmp/ipykernel_1/2.py:3 False\n" == told

@@ -136,3 +136,16 @@ def test_shapes_in_functions_and_replicas_answer_too(any_backend):
 def test_a_shape_that_does_not_fit_is_refused(wrong):
     with pytest.raises(ValueError, match=r"expected .*\. Reshape"):
         wrong(tf.ones([2, 3]).shape)
+
+
+def test_a_size_that_is_open_in_a_function_is_any_size():
+    seen = []
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    def double(x):
+        seen.append((x.shape.as_list(), x.shape.is_fully_defined(), x.shape.is_compatible_with([7, 2])))
+        return 2 * x
+
+    double(tf.ones([3, 2]))
+
+    assert seen == [([None, 2], False, True)]

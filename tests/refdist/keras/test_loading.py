@@ -87,6 +87,32 @@ print(model.distribute_strategy, type(model.trainable_variables[0].value).__name
     assert "<DefaultStrategy on CPU:0> Variable\n" == output(program, KERAS_BACKEND="jax")
 
 
+@pytest.mark.parametrize(
+    ("imports", "chosen"),
+    [
+        ("import keras; import refdist as tf", "jax"),
+        (
+            "import refdist as tf; from keras import layers; import keras",
+            "tensorflow",
+        ),  # as guides of Keras say, without it
+    ],
+)
+def test_keras_that_the_program_imports_itself_knows_strategies(imports, chosen):
+    program = f"""
+{imports}
+tf.use("simulator", gpus=2)
+with tf.distribute.MirroredStrategy().scope():
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, kernel_initializer="ones")])
+print(len(model.trainable_variables[0].value.all_copies), keras.config.backend(), type(keras.__loader__).__name__)
+"""
+
+    assert "2 jax SourceFileLoader\n" == output(program, KERAS_BACKEND=chosen)
+
+
+def test_another_backend_that_the_program_has_chosen_is_left_alone():
+    assert "numpy\n" == output("import refdist, keras; print(keras.config.backend())", KERAS_BACKEND="numpy")
+
+
 @pytest.mark.parametrize("wrong", ["mirrored", object()])
 def test_an_estimator_takes_strategies_only(wrong):
     with pytest.raises(TypeError, match="expected a strategy"):

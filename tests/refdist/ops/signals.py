@@ -1,6 +1,6 @@
 """`tf.signal` as expressions, in which `t` makes a tensor."""
 
-SIGNAL = "np.sin(np.arange(60, dtype='float32').reshape(2, 30) ** 1.5).astype('float32')"
+SIGNAL = "np.sin(np.arange(60, dtype='float64').reshape(2, 30) ** 1.5).astype('float32')"  # numpy's float32 differs by processor
 WIDE = "np.sin(np.arange(24, dtype='float64').reshape(2, 3, 4) ** 1.5)"
 PAIRS = "(np.arange(24, dtype='float32').reshape(2, 3, 4) % 7 - 1j * (np.arange(24).reshape(2, 3, 4) % 5)).astype('complex64')"
 

@@ -1,3 +1,4 @@
+import jax
 import numpy as np
 import pytest
 
@@ -47,3 +48,10 @@ def test_axes_and_shapes_of_an_operation_on_tensors_of_keras_stay_known():
 
     assert (None, 12) == model.output_shape
     assert [[4.0] * 12] == np.asarray(model(np.full((1, 4, 3), 2, np.float32))).tolist()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_program_of_jax_computes_shapes_with_the_sizes_of_its_tensors(any_backend, name):
+    function, shape = SHAPES[name]
+
+    assert shape == jax.eval_shape(function, jax.ShapeDtypeStruct((2, 3), np.float32)).shape

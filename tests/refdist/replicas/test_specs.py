@@ -103,3 +103,11 @@ def test_a_generator_may_promise_no_shape():
     dataset = tf.data.Dataset.from_generator(lambda: iter([[1.0], [2.0]]), output_signature=tf.TensorSpec(None, float))
 
     assert [[1.0], [2.0]] == [one.tolist() for one in dataset]
+
+
+def test_the_shape_of_a_spec_says_what_shapes_of_tensors_say():
+    shape = tf.TensorSpec([None, 2]).shape
+
+    assert shape.as_list() == [None, 2]
+    assert shape.rank == 2
+    assert tf.data.Dataset.from_tensor_slices(np.ones([4, 3])).batch(2).element_spec.shape.as_list() == [None, 3]

@@ -81,7 +81,7 @@ def test_what_a_program_has_written_is_adopted_by_all_or_none():
         armed = False
 
         def __setattr__(self, name, value):
-            if self.armed and name == "held":
+            if self.armed and name == "kept":
                 type(self).armed = False
                 raise Stop
             super().__setattr__(name, value)
@@ -93,3 +93,68 @@ def test_what_a_program_has_written_is_adopted_by_all_or_none():
 
     assert ["apart", "apart"] == [state_of(one.held) for one in (first, second)]
     assert [1.0, 2.0] == [float(one.copies()[0]) for one in (first, second)]
+
+
+@pytest.fixture
+def shared():
+    """Two variables that hold what a program has written to both."""
+    storages = [Storage([np.float32(value)], ["CPU:0"]) for value in (1.0, 2.0)]
+    compiler = object()
+    return storages, Storage.adopt(compiler, storages, [np.float32(10.0), np.float32(20.0)]), compiler
+
+
+def test_variables_find_what_the_next_run_has_written_where_that_of_the_last_one_was(shared):
+    storages, adopted, compiler = shared
+    adopted.arrays = [np.float32(30.0), np.float32(40.0)]
+
+    assert adopted.whole
+    assert [(None, compiler, 30.0), (None, compiler, 40.0)] == [one.held for one in storages]
+
+
+def test_a_variable_that_is_written_leaves_the_others_what_they_share(shared):
+    (first, second), adopted, compiler = shared
+    first.replace_all([np.float32(5.0)])
+
+    assert not adopted.whole
+    assert ([5.0], None, None) == first.held
+    assert (None, compiler, 20.0) == second.held
+
+
+def test_a_value_that_was_left_is_not_kept_alive(shared):
+    (first, _), adopted, _ = shared
+    first.replace_all([np.float32(5.0)])
+
+    assert [None, 20.0] == adopted.arrays
+
+
+def test_an_interrupted_program_leaves_those_who_share_what_another_has_written_their_values(shared):
+    (first, second), adopted, compiler = shared
+
+    class Unwritable:
+        """Stands for a variable whose turn the Ctrl-C comes in."""
+
+        @property
+        def held(self):
+            raise Stop
+
+    with pytest.raises(Stop):
+        Storage.adopt(compiler, [first, Unwritable(), second], [np.float32(0.0)] * 3)
+
+    assert not adopted.whole
+    assert [10.0, 20.0] == [one.held[2] for one in (first, second)]
+
+
+def test_a_variable_that_another_thread_writes_is_read_before_or_after():
+    storage = Storage([np.float32(1.0)], ["CPU:0"])
+    adopted = Storage.adopt(object(), [storage], [np.float32(2.0)])
+
+    class Arrays(list[object]):
+        """Has the variable written by somebody else, as soon as a reader has found where its value is."""
+
+        def __getitem__(self, place):
+            storage.replace_all([np.float32(3.0)])
+            return super().__getitem__(place)
+
+    adopted.arrays = Arrays(adopted.arrays)
+
+    assert ([3.0], None, None) == storage.held

@@ -31,6 +31,37 @@ class Steps:
         return x + 1
 
 
+def has_for(x):
+    for one in x:
+        print(one)
+
+
+def has_for_over_a_call(x):
+    for one in reversed(zip(x)):
+        print(one)
+
+
+def has_for_beside_zip(x):
+    for _ in zip(x, enumerate(x), strict=True):
+        print(x)
+    for one in x:
+        print(one)
+
+
+def has_if_in_zip(x):
+    for one in zip(x, strict=True):
+        if one:
+            print(one)
+
+
+def loops_in_python(x, y):
+    for one, other in zip(x, list(y), strict=True):
+        one.assign(other)
+    for number, one in enumerate(x):
+        one.assign(number)
+    return [one + 1 for one in x]
+
+
 def closing():
     inner = has_if
     return lambda x: inner(x)
@@ -38,7 +69,11 @@ def closing():
 
 YES = {
     "if": has_if,
-    "for": lambda x: [one for one in x],  # noqa: C416
+    "for": has_for,
+    "for over what a call returns": has_for_over_a_call,
+    "for beside one over zip": has_for_beside_zip,
+    "if in a loop over zip": has_if_in_zip,
+    "if in a comprehension": lambda x: [one for one in x if one],
     "and": lambda x, y: x and y,
     "not": lambda x: not x,
     "a function that it names": calls_one,
@@ -54,7 +89,9 @@ def test_functions_that_branch(name):
     assert branches(YES[name])
 
 
-@pytest.mark.parametrize("function", [straight, Steps().plain, lambda x: tf.reduce_sum(x), len, tf.Module])
+@pytest.mark.parametrize(
+    "function", [straight, loops_in_python, Steps().plain, lambda x: tf.reduce_sum(x), len, tf.Module]
+)
 def test_functions_that_do_not(function):
     assert not branches(function)
 

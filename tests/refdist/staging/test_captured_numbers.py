@@ -1,14 +1,17 @@
 """Tests of what is told of Python values that change after they have become part of a program."""
 
 import warnings
+from types import ModuleType
 
 import numpy as np
 import pytest
 
 import refdist as tf
-from refdist._core.staging.captured_numbers import captured_numbers
+from refdist._core.staging.captured_numbers import captured_numbers, looks_at
 
 RATE = 1.0
+settings_of_test = ModuleType("settings_of_test")
+settings_of_test.rate = 0.1
 
 
 def test_a_captured_value_that_changed():
@@ -160,3 +163,59 @@ def test_a_number_in_whose_place_an_array_is_now_is_told_once():
 )
 def test_an_equal_number_and_a_name_that_is_gone_are_silent(change):
     assert [[], []] == told_after(change)
+
+
+class Rates:
+    """What users write settings into that nobody makes an object of."""
+
+    first, last = 0.1, 0.2
+
+
+ELEMENTS = [0.1]
+BATCH = Settings()
+BATCH.inner = Settings()
+rate = size = 8  # names of attributes and parameters, too
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "of"),
+    [
+        ("globals", "RATE", lambda y: y * RATE),
+        ("class", "Rates.first", lambda y: y * Rates.first),
+        ("module", "settings_of_test.rate", lambda y: y * settings_of_test.rate),
+        ("object in an object", "BATCH.inner.rate", lambda y: y * BATCH.inner.rate),
+        ("list", "ELEMENTS[0]", lambda y: y * ELEMENTS[0]),
+    ],
+)
+def test_what_is_reached_by_names_of_the_module_counts(owner, name, of):
+    assert [name] == [one.name for one in captured_numbers(of)]
+
+
+def test_what_only_a_function_inside_of_another_reads_counts():
+    def outer(x):
+        def inner():
+            return x * RATE * Rates.first * Rates.last
+
+        return inner()
+
+    assert ["RATE", "Rates.first", "Rates.last"] == [one.name for one in captured_numbers(outer)]
+    assert 2 == len(looks_at(captured_numbers(outer)))  # at the globals, and at the class
+
+
+def test_names_of_attributes_parameters_and_libraries_do_not_count():
+    def outer(size):
+        def inner(size):
+            return size.rate * np.pi
+
+        return inner(size).size
+
+    assert () == captured_numbers(outer)
+
+
+def test_a_class_that_changed_after_replicas_read_it(monkeypatch):
+    with tf.using("simulator", gpus=2):
+        strategy = tf.distribute.MirroredStrategy()
+    step = tf.function(lambda x: strategy.run(lambda y: y * Rates.first, (x,)))
+
+    with pytest.warns(RuntimeWarning, match=r"'Rates\.first' is 0\.5, and was 0\.1"):
+        _called_again(step, lambda: monkeypatch.setattr(Rates, "first", 0.5))

@@ -64,6 +64,44 @@ def test_a_steady_call_is_short_however_many_variables_there_are(strategy):
     assert ([3.0, 3.0], [9.0] * 6, 2) == (numbers(strategy, step(x)), [float(v) - 3.0 for v in held], len(traces))
 
 
+def moves(held):
+    """What is done to variables, by programs and between them: some are only read, some only written, some both."""
+    d, b, c, a = held
+
+    def mixed(x):
+        d.assign(a + x)  # a is only read, d only written
+        c.assign(c * 2.0 + b)
+        b.assign_sub(x)
+
+    def swapped(x):
+        first, second = a + 0.0, c + 0.0
+        c.assign(first)
+        a.assign(second)
+
+    def by_hand(x):
+        b.assign(b + 100.0)
+
+    def looked_at(x):
+        return float(a) + float(d)  # which takes their values apart
+
+    return mixed, swapped, by_hand, looked_at
+
+
+@pytest.mark.parametrize("order", ["mmmsmsmm", "mbmbsbmm", "mlmlslmbm", "ssmlbssm"])
+def test_programs_find_the_values_of_variables_whoever_wrote_them_last(strategy, order):
+    def after(staged):
+        with strategy.scope():
+            held = [tf.Variable(float(number)) for number in range(4)]
+        mixed, swapped, by_hand, looked_at = moves(held)
+        if staged:
+            mixed, swapped = tf.function(mixed), tf.function(swapped)
+        for move in order:
+            {"m": mixed, "s": swapped, "b": by_hand, "l": looked_at}[move](tf.constant(1.5))
+        return [float(one) for one in held]
+
+    assert after(staged=False) == after(staged=True)
+
+
 def test_a_steady_call_enters_no_context_and_any_other_leaves_all_that_it_has_entered(strategy, monkeypatch):
     step, _, x, _ = counting(strategy)
     step(x)

@@ -1,5 +1,8 @@
 """Running replicas eagerly, and combining what they bring: reduce_to, batch_reduce_to, call_for_each_replica."""
 
+import contextvars
+import weakref
+
 import numpy as np
 import pytest
 
@@ -135,6 +138,45 @@ class TestCallForEachReplica:
     def test_what_is_no_function_is_refused(self, strategy):
         with pytest.raises(TypeError, match="expected"):
             strategy.extended.call_for_each_replica(None)
+
+
+NOTE = contextvars.ContextVar("note", default="none")
+
+
+def test_each_run_begins_with_the_context_variables_that_are_set_around_it(strategy):
+    def body():
+        found = NOTE.get()
+        NOTE.set("inside")
+        return found
+
+    def seen():
+        return set(strategy.experimental_local_results(strategy.run(body)))
+
+    def around():
+        NOTE.set("around")
+        return seen()
+
+    alone = contextvars.Context()  # in which nothing else is set, so that runs have their contexts in common
+
+    assert [{"none"}] * 5 == [seen(), seen(), *(alone.run(seen) for _ in range(3))]
+    assert {"around"} == contextvars.copy_context().run(around)
+    assert ({"none"}, "none") == (seen(), NOTE.get())
+
+
+def test_what_is_set_around_a_run_is_not_kept_after_it(strategy):
+    class Note:
+        """What a weak reference can point at."""
+
+    def noted():
+        note = Note()
+        NOTE.set(note)
+        strategy.run(lambda: None)
+        return weakref.ref(note)
+
+    for _ in range(2):  # the second run has what the first has left
+        gone = contextvars.Context().run(noted)
+
+        assert gone() is None
 
 
 WALK = """

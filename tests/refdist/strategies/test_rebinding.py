@@ -1,5 +1,8 @@
 """Tests of what is told where a replica binds the name of a variable to something else."""
 
+import gc
+import weakref
+
 import pytest
 
 import refdist as tf
@@ -159,3 +162,51 @@ def test_a_function_that_is_found_far_away_first_is_looked_into_from_nearby_too(
 
     with pytest.raises(RuntimeError, match=r"'self\.value' was read and then bound"):
         strategy.run(step, (tf.constant(1.0),))
+
+
+class _Kept:
+    def __init__(self):
+        self.last = None
+
+    def update(self):
+        self.last = tf.constant(1.0)
+
+
+def test_a_name_that_refers_to_a_variable_only_later_is_told():
+    strategy = mirrored(2)
+    kept = _Kept()
+    strategy.run(kept.update)
+    strategy.run(kept.update)  # which is looked at as it was found the first time
+    with strategy.scope():
+        kept.last = tf.Variable(0.0)
+    with pytest.raises(RuntimeError, match=r"'self\.last', the variable .* was replaced by a tensor in replica 0"):
+        strategy.run(kept.update)
+
+
+def test_a_function_that_was_put_in_the_place_of_another_is_looked_into():
+    strategy = mirrored(2)
+    with strategy.scope():
+        kept = _Kept()
+        kept.weight = tf.Variable(0.0)
+
+    def harmless():
+        kept.last = 1
+
+    def harmful():
+        kept.weight = tf.constant(1.0)
+
+    called = harmless
+    step = lambda: called()  # noqa: E731
+    strategy.run(step), strategy.run(step)
+    called = harmful
+    with pytest.raises(RuntimeError, match=r"'kept\.weight'"):
+        strategy.run(step)
+
+
+def test_what_was_found_keeps_nothing_alive():
+    strategy, kept = mirrored(2), _Kept()
+    strategy.run(kept.update)
+    gone = weakref.ref(kept)
+    del kept
+    gc.collect()
+    assert gone() is None

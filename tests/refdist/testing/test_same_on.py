@@ -176,6 +176,24 @@ def test_what_each_replica_has_of_a_batch_is_the_batch_when_it_is_joined(shown):
         assert_same_on(lambda strategy: program(strategy, float(strategy.num_replicas_in_sync)))
 
 
+def test_a_gradient_that_is_reduced_on_its_way_is_the_origin_and_not_the_sizes_that_are_gathered_with_it():
+    def program(strategy):
+        with strategy.scope():
+            w = tf.Variable(1.0, name="w", aggregation=tf.VariableAggregation.SUM)
+
+        def step(x):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.distribute.get_replica_context().all_gather(x * w, axis=0) ** 2)
+            w.assign_sub(0.001 * tape.gradient(loss, w))
+
+        for x in batches(strategy):
+            strategy.run(step, args=(x,))
+
+    with pytest.raises(ReplicasDiffer) as caught:
+        assert_same_on(program, (1, 2))
+    assert ("all_reduce(SUM)", "N") == (caught.value.what, caught.value.factor.name)
+
+
 def test_functions_that_compute_something_else_when_they_are_compiled_are_told():
     def program(strategy):
         with strategy.scope():

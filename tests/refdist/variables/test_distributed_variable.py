@@ -125,6 +125,18 @@ class TestCopied:
         assert [c.device for c in variable.values] == [c.device for c in other.values]
         assert strategy is other.distribute_strategy
 
+    def test_replicas_that_have_written_the_first_write_the_copy(self, strategy):
+        variable = make(strategy, 1.0, aggregation=MEAN)
+
+        def add(written):
+            strategy.run(lambda: written.assign_add(tf.constant(1.0)))
+
+        add(variable)
+        other = copy.deepcopy(variable)
+        add(other)
+
+        assert (2.0, 3.0) == (float(variable), float(other))
+
     def test_one_copy_of_a_variable_can_be_copied_by_itself(self, strategy):
         variable = own(strategy)
         alone = copy.deepcopy(variable.values[1])

@@ -398,7 +398,7 @@ def test_a_waiting_value_that_does_not_fit_is_still_missed(tmp_path):
 
 
 @pytest.mark.parametrize("attempt", [
-    lambda: tf.use("jax", gpus=2), lambda: tf.device_name(jax.device_put(jnp.ones(8), jax.devices()[7])),
+    lambda: tf.use("jax", fpgas=2), lambda: tf.device_name(jax.device_put(jnp.ones(8), jax.devices()[7])),
 ])  # fmt: skip
 def test_what_the_jax_backend_has_not_is_named(attempt):
     with tf.using("jax", cpus=2), pytest.raises((TypeError, ValueError), match="expected"):

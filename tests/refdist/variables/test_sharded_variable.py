@@ -104,6 +104,22 @@ def test_a_compiled_step_uses_and_makes_shards(backend):
     assert [server(0), server(1)] == [shard.device for shard in made[0].variables]
 
 
+@pytest.mark.parametrize("staged", [False, True])
+def test_its_gradient_is_that_of_the_whole_and_of_each_shard(backend, staged):
+    variable = table(shards=2)
+
+    def gradients(ids):
+        with tf.GradientTape(persistent=True) as tape:
+            total = tf.reduce_sum(tf.gather(variable, ids) ** 2)
+        return tf.convert_to_tensor(tape.gradient(total, variable)), tape.gradient(total, variable.variables)
+
+    whole, parts = (tf.function(gradients) if staged else gradients)(tf.constant([1, 1, 4]))
+    expected = TABLE * 2 * np.array([[0], [2], [0], [0], [1]], np.float32)
+
+    np.testing.assert_array_equal(expected, np.asarray(whole))
+    np.testing.assert_array_equal(expected, np.concatenate([np.asarray(part) for part in parts]))
+
+
 def test_a_module_has_its_shards_and_a_checkpoint_fits_another_number_of_them(backend, tmp_path):
     module = tf.Module()
     module.rows = table(shards=3)
