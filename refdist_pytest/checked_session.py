@@ -14,9 +14,15 @@ class Session:
     """A fresh backend for one test, and what is known about what the test did on it."""
 
     def __init__(
-        self, backend: str, count: int | None, seed: int, options: Mapping[str, Any], mark: Mapping[str, Any]
+        self,
+        backend: str,
+        count: int | None,
+        workers: int,
+        seed: int,
+        options: Mapping[str, Any],
+        mark: Mapping[str, Any],
     ) -> None:
-        self.backend, self.seed, self.count = backend, seed, count
+        self.backend, self.seed, self.count, self._workers = backend, seed, count, workers
         self._options, self._mark, self._made, self._runs = dict(options), mark, False, 0
         self._variables: dict[int, Any] = {}
         self.ledger: Any = None
@@ -27,14 +33,17 @@ class Session:
         cluster = self._mark.get("cluster")
         if cluster is not None:
             devices = {"cluster": cluster() if callable(cluster) else cluster}
+        elif self.backend == "jax":
+            # Virtual workers share the devices of JAX, and take one CPU each where there are no GPUs: processors play these, too.
+            devices = {"cpus" if self._workers == 1 else "gpus": (self.count or 1) * self._workers}
         else:
-            devices = {"cpus" if self.backend == "jax" else "gpus": self.count}
+            devices = {"gpus": self.count}
         with tf.using(self.backend, **devices, **self._options) as opened:
             self._names = [name.short for name in opened.devices()]
             if cluster is None or any(not name.startswith("CPU") for name in self._names):
-                kind = "CPU" if self.backend == "jax" else self._names[-1].partition(":")[0]
+                kind = "CPU" if "cpus" in devices else self._names[-1].partition(":")[0]
                 self._names = [name for name in self._names if name.startswith(kind)]
-            self.count = len(self._names)
+            self.count = len(self._names) // (self._workers if self.backend == "jax" else 1)
             random.seed(self.seed)
             np.random.seed(self.seed % 2**32)
             tf.random.set_seed(self.seed)
@@ -54,9 +63,7 @@ class Session:
     def cluster(self) -> "Workers":
         """The workers of a test."""
         self._made = True
-        return Workers(
-            self._mark.get("workers", 2), lambda: self._observed(tf.distribute.MultiWorkerMirroredStrategy)()
-        )
+        return Workers(self._workers, lambda: self._observed(tf.distribute.MultiWorkerMirroredStrategy)())
 
     def check(self) -> None:
         """Raise what is wrong after the test has passed."""

@@ -26,6 +26,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--refdist-seed", default=0, type=int, metavar="N", help="the seed that every test starts with")
     group.addoption("--refdist-numerics", action="store_true", help="compute each reduction in float64 beside it")
     group.addoption("--refdist-watch", action="store_true", help="tell what replicas do to Python objects")
+    parser.addini(
+        "refdist_host_devices", "how many host devices JAX has, for tests that say tf.use('jax', cpus=N)", default=""
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Let JAX have enough devices before any conftest.py can start it, and `pytest --pyargs conformance --impl NAME` certify.
+
+    The options of the latter exist only there, because projects can have their own.
+    """
+    if any(argument.partition("::")[0] == "conformance" for argument in args):
+        early_config.pluginmanager.import_plugin("conformance.pytest_front")
+    given = early_config.known_args_namespace  # wrong options are told before any test runs
+    backends, counts, asked = (
+        _named_backends(given.refdist_backend),
+        _counts(given.refdist_replicas),
+        _host_devices(early_config),
+    )
+    if "jax" in backends or asked:
+        _ask_for_host_devices(max([asked, *counts] if "jax" in backends else [asked]))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -34,10 +55,6 @@ def pytest_configure(config: pytest.Config) -> None:
         "refdist(gpus=, workers=, cluster=, key=, checks=): how many replicas or workers a test has, on which simulator.Cluster, "
         "what tells its samples apart, and whether it is checked at its end.",
     )
-    if "jax" in _backends(config):
-        _ask_for_host_devices(max(_replicas(config)))
-    else:
-        _replicas(config)  # wrong options are told before any test runs
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -54,11 +71,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if "jax" in _backends(config):
-        _ask_for_host_devices(max([1, *(_mark(item).get("gpus", 1) for item in items)]))
+        most = max(_replicas(config))
+        _ask_for_host_devices(max([1, *(_host_devices_of(item, most) for item in items)]))
 
 
 @pytest.fixture
 def _refdist_session(request: pytest.FixtureRequest) -> Generator["Session"]:
+    from refdist_command.shadows import require_own
+
+    require_own("refdist", "simulator")  # a folder of tests is searched before installed packages
     from refdist_pytest.checked_session import Session
 
     # pytest gives the methods of unittest classes no parameters, nor what a test asks for by request.getfixturevalue().
@@ -69,7 +90,7 @@ def _refdist_session(request: pytest.FixtureRequest) -> Generator["Session"]:
     if config.getoption("--refdist-watch"):
         options["watch"] = "python"
     seed: Any = config.getoption("--refdist-seed")
-    session = Session(backend, count, seed, options, _mark(request.node))
+    session = Session(backend, count, _workers(request.node), seed, options, _mark(request.node))
     request.node.stash[_SESSION] = session
     with session.entered():
         yield session
@@ -133,6 +154,10 @@ def _cases(config: pytest.Config, mark: dict[str, Any]) -> list[tuple[str, int |
 
 def _replicas(config: pytest.Config) -> list[int]:
     text: Any = config.getoption("--refdist-replicas")
+    return _counts(text)
+
+
+def _counts(text: str) -> list[int]:
     parts = text.split(",")
     if not all(part.strip().isdecimal() and int(part) for part in parts):
         raise pytest.UsageError(
@@ -144,6 +169,10 @@ def _replicas(config: pytest.Config) -> list[int]:
 
 def _backends(config: pytest.Config) -> list[str]:
     text: Any = config.getoption("--refdist-backend")
+    return _named_backends(text)
+
+
+def _named_backends(text: str) -> list[str]:
     names = [part.strip() for part in text.split(",")]
     if not set(names) <= set(_BACKENDS):
         raise pytest.UsageError(
@@ -151,6 +180,16 @@ def _backends(config: pytest.Config) -> list[str]:
             f"--refdist-backend simulator,jax."
         )
     return list(dict.fromkeys(names))
+
+
+def _host_devices(config: pytest.Config) -> int:
+    """How many host devices the configuration of a project asks for; 0 where it does not."""
+    text: Any = config.getini("refdist_host_devices")
+    if text and not text.strip().isdecimal():
+        raise pytest.UsageError(
+            f"refdist_host_devices is {text!r} in the configuration of pytest; expected a number. Write refdist_host_devices = 8."
+        )
+    return int(text or 0)
 
 
 def _mark(node: pytest.Item) -> dict[str, Any]:
@@ -169,6 +208,17 @@ def _mark(node: pytest.Item) -> dict[str, Any]:
                 f"{node.nodeid} is marked with refdist({name}={found[name]!r}); expected an int of at least 1. Give a number."
             )
     return found
+
+
+def _workers(node: pytest.Item) -> int:
+    """How many workers a test has: two, where it asks for several and does not say how many."""
+    return _mark(node).get("workers", 2 if "refdist_cluster" in getattr(node, "fixturenames", ()) else 1)
+
+
+def _host_devices_of(node: pytest.Item, most: int) -> int:
+    """How many devices a test needs of JAX: workers share those that play GPUs, beside the processor itself."""
+    count, workers = _mark(node).get("gpus", most), _workers(node)
+    return count if workers == 1 else count * workers + 1
 
 
 def _ask_for_host_devices(count: int) -> None:
