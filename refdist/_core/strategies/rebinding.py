@@ -118,8 +118,13 @@ def watched(fn: Callable[..., Any]) -> Rebinding | None:
     """Find the names outside of it that a function binds; None where there are none."""
     function, own = getattr(fn, "__func__", fn), getattr(fn, "__self__", _UNBOUND)
     known = _FOUND.get((id(function), id(own)))
-    if known is not None and known.is_of(function, own):
-        return known.rebinding()
+    if known is not None and known.function() is function and known.own() is own:
+        # In one loop, because each eager run of a function that binds names comes by here.
+        for held, name, matters in known.places:
+            value = getattr(held(), "__dict__", _NOTHING).get(name, _UNBOUND)
+            if value is not _UNBOUND and (matters or isinstance(value, Variable)):
+                return known.rebinding()
+        return None
     walk = _Walk()
     walk.enter(function, own, _DEEP)
     if not walk.quiet:
@@ -139,11 +144,14 @@ class _Found:
     then. Nothing is kept alive by it.
     """
 
-    __slots__ = ("_function", "_own", "_owners")
+    __slots__ = ("_owners", "function", "own", "places")
 
     def __init__(self, function: Any, own: Any, owners: Sequence[tuple[Any, _Binding, str]]) -> None:
-        self._function, self._own = weakref.ref(function), _held(own)
+        # Dead, or another object, where others have the ids now.
+        self.function, self.own = weakref.ref(function), _held(own)
         self._owners = [(_held(owner), one, shown) for owner, one, shown in owners]
+        # Where what is bound may matter, by name: whatever it is if the code reads it before, else if it is a variable.
+        self.places = tuple((held, one.name, one.read_before) for held, one, _ in self._owners)
 
     @staticmethod
     def keep(function: Any, own: Any, owners: Sequence[tuple[Any, _Binding, str]] | None) -> None:
@@ -153,10 +161,6 @@ class _Found:
         if owners is not None:
             with contextlib.suppress(TypeError):
                 _FOUND[id(function), id(own)] = _Found(function, own, owners)
-
-    def is_of(self, function: Any, own: Any) -> bool:
-        """Say whether the walk was that of a function and its object, and not of others that had their ids."""
-        return self._function() is function and self._own() is own
 
     def rebinding(self) -> Rebinding | None:
         """The names that are bound at present, as a walk would find them."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base.indexed_slices import IndexedSlices
+from refdist._core.devices.tensor import Tensor, sizes_of
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.variables.variable import Variable
 
@@ -39,6 +40,8 @@ def require_one_value(variable: Variable, argument: Any) -> None:
 
 
 def _bits(tensor: Any) -> Any:
+    if type(tensor) is Tensor and tensor.dtype.kind != "O":  # as below, sooner: most writes of replicas come by here
+        return sizes_of(tensor), tensor.tobytes()
     if isinstance(tensor, IndexedSlices):
         return _bits(tensor.values), _bits(tensor.indices)
     array = np.asarray(tensor)
