@@ -253,6 +253,7 @@ from refdist._core.replicas.graph import Graph as Graph
 from refdist._core.replicas.specs import TensorSpec as TensorSpec
 from refdist._core.saving.module import Module as Module
 from refdist._core.saving.variable_tree import VariableTree as VariableTree
+from refdist._core.ops.v1_switches import enable_v2_behavior as enable_v2_behavior
 from refdist._core.seam.draft import executing_eagerly as executing_eagerly
 from refdist._core.staging.decorator import function as function
 from refdist._core.strategies.logical_devices import logical_pieces as logical_pieces
@@ -348,6 +349,7 @@ __all__ = [
     "dynamic_partition",
     "dynamic_stitch",
     "einsum",
+    "enable_v2_behavior",
     "ensure_shape",
     "equal",
     "errors",

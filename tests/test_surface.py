@@ -42,7 +42,8 @@ DOCUMENTED = {
         broadcast_dynamic_shape broadcast_static_shape dynamic_partition dynamic_stitch get_static_value
         histogram_fixed_width_bins identity_n realdiv reverse_sequence saturate_cast scalar_mul truediv
         unique_with_counts unravel_index
-    """,
+        enable_v2_behavior
+    """,  # the last is a name of compat.v2, which is the same module here
     "autograph": """
         experimental
     """,
