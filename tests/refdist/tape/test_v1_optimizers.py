@@ -19,7 +19,6 @@ MAKERS = {
     "rms": lambda: train.RMSPropOptimizer(0.1),
     "rms_c": lambda: train.RMSPropOptimizer(0.1, momentum=0.5, centered=True),
 }
-needs_tape = pytest.mark.skipif(not hasattr(tf, "GradientTape"), reason="gradients are not taken yet")
 
 
 def equal(expected, variable):
@@ -127,7 +126,6 @@ def test_a_loss_is_a_function():
         train.GradientDescentOptimizer(0.1).minimize(tf.constant(1.0))
 
 
-@needs_tape
 def test_a_loss_is_minimized():
     optimizer, variable = train.GradientDescentOptimizer(0.25), tf.Variable(3.0)
     step = train.get_or_create_global_step()
@@ -139,7 +137,6 @@ def test_a_loss_is_minimized():
     assert (1.5, variable) == (float(gradient), found)
 
 
-@needs_tape
 def test_replicas_minimize_the_sum_of_their_losses(names):
     strategy = tf.distribute.MirroredStrategy(names[:2])
     with strategy.scope():
