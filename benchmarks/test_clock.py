@@ -14,9 +14,9 @@ import pytest
 
 import refdist as tf
 import simulator
-from simulator import flows, prediction
-from simulator.prediction import by_message, round_by_round
-from simulator.schedules import ALGORITHMS, ring
+from simulator.algorithms.schedules import ALGORITHMS, ring
+from simulator.loops import flows, prediction
+from simulator.predictions.prediction import by_message, round_by_round
 
 pytestmark = pytest.mark.tuning
 

@@ -11,9 +11,9 @@ import numba
 import numpy as np
 import pytest
 
-from simulator import folding
-from simulator.collective_values import value_on
-from simulator.schedules import ALGORITHMS, schedule_of
+from simulator.algorithms.collective_values import value_on
+from simulator.algorithms.schedules import ALGORITHMS, schedule_of
+from simulator.loops import folding
 
 pytestmark = pytest.mark.tuning
 

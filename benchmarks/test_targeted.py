@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simulator import folding
+from simulator.loops import folding
 
 pytestmark = pytest.mark.tuning
 

@@ -17,7 +17,7 @@ from refdist._core.backends.host_backend import HostBackend
 from refdist._core.backends.jax_backend import JaxBackend
 from refdist._core.devices.machine import device_counts
 from refdist._core.seam.inspection import LOOKS, Inspection
-from simulator.open_simulator import open_simulator
+from simulator.devices.open_simulator import open_simulator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 _BACKENDS: dict[str, Callable[..., Any]] = {"simulator": open_simulator, "jax": JaxBackend, "host": HostBackend}

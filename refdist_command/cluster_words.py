@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from refdist_command.named_object import NotFound, named_object
 
 if TYPE_CHECKING:
-    from simulator.library import Library
-    from simulator.topology import Cluster
+    from simulator.libraries.library import Library
+    from simulator.machines.topology import Cluster
 
 PRESETS = (
     "aws_p4d", "aws_p5", "aws_p5en", "dgx_a100", "dgx_b200", "dgx_h100", "dgx_h200", "dgx_v100", "ethernet", "mi300x", "pcie_box",
@@ -70,7 +70,7 @@ def _own_cluster(text: str) -> "Callable[[int], Cluster]":
         raise argparse.ArgumentTypeError(str(error)) from error
 
     def make(hosts: int) -> "Cluster":
-        from simulator.topology import Cluster
+        from simulator.machines.topology import Cluster
 
         made = found(hosts) if callable(found) else found
         if not isinstance(made, Cluster) or (hosts != 1 and made is found):

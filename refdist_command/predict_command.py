@@ -11,8 +11,8 @@ from refdist_command.named_object import NotFound, named_object
 from refdist_command.refusal import Refused
 
 if TYPE_CHECKING:
-    from simulator.library import Launch
-    from simulator.topology import Cluster
+    from simulator.libraries.library import Launch
+    from simulator.machines.topology import Cluster
 
 DESCRIPTION = """\
 Say how long a collective or a training step takes on a cluster, without a
@@ -110,7 +110,7 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Predict, print, and return the exit code."""
     from refdist._core.base.extras import MissingExtra
-    from simulator.library import Launch
+    from simulator.libraries.library import Launch
 
     if options.gpus_per_process is not None and options.library is None:
         raise Refused("got --gpus-per-process without --library; expected both. Add --library nccl.")
@@ -162,7 +162,7 @@ def _collective(
 
 
 def _table_of_collectives(options: argparse.Namespace, rows: Sequence[Mapping[str, Any]]) -> str:
-    from simulator.step_records import time_text
+    from simulator.base.step_records import time_text
 
     library = "" if options.library is None else f", {options.library.name} {options.library.version}"
     cells = [["devices", "bytes", "time", "algorithm", "GB/s", "bus GB/s"]]
@@ -214,7 +214,7 @@ def _step(
 
 
 def _table_of_steps(options: argparse.Namespace, rows: Sequence[Mapping[str, Any]]) -> str:
-    from simulator.step_records import time_text
+    from simulator.base.step_records import time_text
 
     cells = [["hosts", "devices", "step", "compute", "exposed", "of the peak", "efficiency"]]
     for row in rows:

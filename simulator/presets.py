@@ -24,8 +24,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.fabric import Fabric
-from simulator.topology import Cluster, DeviceKind, Links
+from simulator.machines.fabric import Fabric
+from simulator.machines.topology import Cluster, DeviceKind, Links
 
 GIBIBYTE = 2**30
 

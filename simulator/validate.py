@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from simulator import libraries, presets
-from simulator.library import Launch, Library
-from simulator.prediction import by_library
-from simulator.scaled_step import predict_scaled_step
-from simulator.step_timeline import MEASURED_SLOWDOWN
-from simulator.topology import Cluster
-from simulator.validation_picture import picture
+from simulator.libraries.library import Launch, Library
+from simulator.machines.topology import Cluster
+from simulator.predictions.prediction import by_library
+from simulator.predictions.scaled_step import predict_scaled_step
+from simulator.predictions.step_timeline import MEASURED_SLOWDOWN
+from simulator.validation.validation_picture import picture
 
 FOLDER = pathlib.Path(__file__).parent / "validation"
 DESCRIPTION = """\

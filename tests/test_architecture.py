@@ -44,8 +44,27 @@ ROOMS = (
     "pictures",
 )
 WITH_JAX = {"compilers", "backends", "processes"}
-KNOWING = ("simulator_backend", "cluster_backend", "timed", "controls", "step_tracing", "step_work")
-SEAM = {f"simulator/{name}.py" for name in (*KNOWING, "whence", "order_of_events", "notebook_tables", "__init__")}
+SIMULATOR = [file for file in FILES if file.startswith("simulator/") and file.count("/") > 1]
+SIMULATOR_ROOMS = (
+    "base",
+    "loops",
+    "machines",
+    "algorithms",
+    "libraries",
+    "recordings",
+    "predictions",
+    "devices",
+    "validation",
+)
+# What the simulator may know of refdist: how values look in notebooks, how programs are traced, and the seam.
+KNOWING = {
+    "simulator/__init__.py",
+    "simulator/base/notebook_tables.py",
+    "simulator/predictions/step_tracing.py",
+    "simulator/predictions/step_work.py",
+}
+SEAM = ("simulator_backend", "cluster_backend", "timed", "controls", "whence", "order_of_events")
+KNOWING |= {f"simulator/devices/{name}.py" for name in SEAM}
 
 
 @functools.cache
@@ -95,6 +114,19 @@ def test_rooms_import_from_rooms_before_them(file):
         assert room is not None or not name.startswith("refdist."), f"{file} imports {name}, which is made of the rooms"
 
 
+def test_every_folder_of_the_simulator_is_a_room():
+    assert set(SIMULATOR_ROOMS) == {path.parent.name for path in (ROOT / "simulator").glob("*/__init__.py")}
+
+
+@pytest.mark.parametrize("file", SIMULATOR)
+def test_rooms_of_the_simulator_import_from_rooms_before_them(file):
+    own = SIMULATOR_ROOMS.index(file.split("/")[1])
+    for name in imported(file):
+        _, _, inside = name.partition("simulator.")
+        room = inside.partition(".")[0]
+        assert not inside or name.startswith("refdist") or room in SIMULATOR_ROOMS[: own + 1], f"{file} imports {name}"
+
+
 @pytest.mark.parametrize("file", NAMESPACE)
 def test_the_documented_namespace_defines_nothing(file):
     tree = ast.parse((ROOT / file).read_text())
@@ -114,7 +146,7 @@ def test_the_core_knows_jax_in_three_rooms_and_the_simulator_by_name_only(file):
 
 @pytest.mark.parametrize("file", [file for file in FILES if file.startswith("simulator/")])
 def test_only_the_seam_and_what_users_ask_of_it_know_refdist(file):
-    assert file in SEAM or "refdist" not in tops(file)
+    assert file in KNOWING or "refdist" not in tops(file)
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file.startswith("conformance/")])
@@ -197,7 +229,8 @@ def test_devices_without_links_load_nothing_of_links():
     program += "\nprint(*sorted(one for one in sys.modules if one.startswith('simulator')))"
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
 
-    assert "simulator simulator.folding simulator.open_simulator simulator.simulator_backend" == run.stdout.strip()
+    modules = ("simulator", "devices", "devices.open_simulator", "devices.simulator_backend", "loops", "loops.folding")
+    assert [modules[0], *(f"simulator.{name}" for name in modules[1:])] == run.stdout.split()
 
 
 def test_every_home_of_a_public_name_can_be_loaded_first():

@@ -5,12 +5,12 @@ import pytest
 from refdist._core.backends.host_backend import HostBackend
 from refdist._core.backends.jax_backend import JaxBackend
 from refdist._core.devices.device import Device
-from simulator.cluster_backend import ClusterBackend
-from simulator.collective_values import value_on
-from simulator.open_simulator import open_simulator
-from simulator.schedules import ring
-from simulator.simulator_backend import SimulatorBackend
-from simulator.topology import Cluster, DeviceKind
+from simulator.algorithms.collective_values import value_on
+from simulator.algorithms.schedules import ring
+from simulator.devices.cluster_backend import ClusterBackend
+from simulator.devices.open_simulator import open_simulator
+from simulator.devices.simulator_backend import SimulatorBackend
+from simulator.machines.topology import Cluster, DeviceKind
 from tests.backend_contract import BackendContract
 from tests.capability_contracts import (
     ClusteredContract,

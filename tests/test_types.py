@@ -146,7 +146,7 @@ def test_every_public_module_has_a_stub_but_those_that_are_programs_or_others():
 def test_checkers_know_the_options_that_backends_take():
     counts = CountOptions.__annotations__.keys() - LookOptions.__annotations__.keys()
     cluster = ClusterOptions.__annotations__.keys() - LookOptions.__annotations__.keys()
-    opened = importlib.import_module("simulator.open_simulator").open_simulator.__annotations__.keys()
+    opened = importlib.import_module("simulator.devices.open_simulator").open_simulator.__annotations__.keys()
 
     assert LOOKS.keys() == LookOptions.__annotations__.keys()
     assert {"cpus", "gpus", "tpus"} == counts

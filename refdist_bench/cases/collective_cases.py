@@ -96,7 +96,7 @@ def _reduction(dtype: str) -> Case:
 
 
 def fold_step(dtype: str) -> Step:
-    from simulator import folding
+    from simulator.loops import folding
 
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     rows = list(np.ones((ARRAYS, ARRAY_BYTES // kind.itemsize), kind))

@@ -83,8 +83,8 @@ def _events() -> Case:
 def ring_step(devices: int) -> Step:
     """Play every message of a ring on the clock."""
     import simulator
-    from simulator.prediction import by_message
-    from simulator.schedules import ring
+    from simulator.algorithms.schedules import ring
+    from simulator.predictions.prediction import by_message
 
     star = simulator.Cluster.star(devices, 12.5e9, 500e-9)
     schedule = ring(devices)

@@ -5,7 +5,7 @@ import pytest
 
 import refdist as tf
 from simulator import libraries, presets
-from simulator.prediction import predict_all_reduce
+from simulator.predictions.prediction import predict_all_reduce
 
 sim = tf.simulator
 

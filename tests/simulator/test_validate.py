@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from simulator import libraries
-from simulator.step_timeline import MEASURED_SLOWDOWN
+from simulator.predictions.step_timeline import MEASURED_SLOWDOWN
 from simulator.validate import FOLDER, collective_rows, main, report, step_rows
 
 
@@ -43,7 +43,7 @@ def test_a_sweep_of_one_machine_predicts_another_of_its_kind():
     import csv
 
     from simulator import presets
-    from simulator.prediction import predict_all_reduce
+    from simulator.predictions.prediction import predict_all_reduce
 
     with (FOLDER / "collectives.csv").open(newline="", encoding="utf-8") as file:
         found = [

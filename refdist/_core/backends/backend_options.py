@@ -6,8 +6,8 @@ A backend of another package may have others; they pass a checker in a dict: `us
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
 if TYPE_CHECKING:
-    from simulator.library import Launch, Library
-    from simulator.topology import Cluster
+    from simulator.libraries.library import Launch, Library
+    from simulator.machines.topology import Cluster
 
 
 class LookOptions(TypedDict, total=False):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _BUILT_IN = {
     "host": "refdist._core.backends.host_backend:HostBackend",
-    "simulator": "simulator.open_simulator:open_simulator",
+    "simulator": "simulator.devices.open_simulator:open_simulator",
     "jax": "refdist._core.backends.jax_backend:JaxBackend",
 }
 _chosen: Backend | None = None

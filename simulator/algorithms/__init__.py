@@ -1,0 +1,1 @@
+"""Collective algorithms as data, played on values."""

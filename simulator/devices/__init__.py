@@ -1,0 +1,1 @@
+"""Virtual devices as refdist sees them: values, memory and time."""

@@ -1,0 +1,1 @@
+"""Numba loops over plain arrays: no objects, no options."""

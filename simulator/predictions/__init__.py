@@ -1,0 +1,1 @@
+"""How long collectives and training steps take, without values."""

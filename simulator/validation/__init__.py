@@ -1,0 +1,1 @@
+"""Public measurements, and a picture of them beside predictions."""
