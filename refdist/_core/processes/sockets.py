@@ -23,13 +23,16 @@ class Connections:
             self._made.update({fd: number for fd, number in _sockets().items() if before.get(fd) != number})
 
     def cut(self) -> None:
-        """Cut all of them, so that whoever waits for something from another worker gets an error."""
+        """Cut all of them, so that whoever waits for something from another worker gets an error.
+
+        Only for reading: a write that the end of its connection interrupts is never told to the one who waits for it.
+        """
         there = _sockets()
         for fd, number in self._made.items():
             if there.get(fd) == number:
                 with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fd)) as connection:
                     connection.getpeername()  # raises for one that only listens
-                    connection.shutdown(socket.SHUT_RDWR)
+                    connection.shutdown(socket.SHUT_RD)
 
 
 def _sockets() -> dict[int, int]:

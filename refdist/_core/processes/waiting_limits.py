@@ -13,6 +13,7 @@ class Limits:
     silence_seconds: float = 10.0  # without a sign of life, after which a worker counts as lost
     stall_seconds: float = 30.0  # of waiting for one that is alive, after which it is said who is where
     stall_limit: float = 600.0  # of such waiting, after which it is an error
+    abandon_seconds: float = 10.0  # inside JAX after a failure, after which the process of a worker ends
 
 
 _NAMES = tuple(field.name for field in dataclasses.fields(Limits))

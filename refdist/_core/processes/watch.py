@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from refdist._core.base.call_sites import Site
 from refdist._core.processes.board import Status, Waiting, ended_workers, lines_of, lines_of_thread, table
@@ -52,6 +52,7 @@ class Watch:
         self._seen: dict[int, tuple[int, float]] = {}  # the last beat of each worker, and when it was new
         self._last: dict[int, Status] = {}
         self._warned = 0.0
+        self._abandoned: tuple[Waiting, float] | None = None  # the wait that was to be ended, and since when
         self._stop = threading.Event()
         self._looking = threading.Lock()
         self._thread = threading.Thread(target=self._keep_looking, name="refdist-watch", daemon=True)
@@ -116,10 +117,7 @@ class Watch:
         except Exception as error:
             found = None if known else unreachable(self._names[self._index], error)
         if found is not None:
-            with contextlib.suppress(Exception):  # such as where nobody reads it
-                sys.stderr.write(f"{found.name}: {found.text}\n")
-                sys.stderr.flush()
-            os._exit(1)  # nothing that the program does at its end can be right
+            _leave(f"{found.name}: {found.text}")  # nothing that the program does at its end can be right
         self.failure = self.failure or over(self._names[self._index])
 
     def _leave_to_parent(self) -> None:
@@ -166,7 +164,23 @@ class Watch:
                     if found is not None:
                         self.fail(found)
             if self.failure is not None and waiting is not None:
+                self._abandon(waiting, self.failure)
+
+    def _abandon(self, waiting: Waiting, failure: Failure) -> None:
+        """End a wait for workers that will not come; one that ends by itself lets the program find the failure in its next step.
+
+        To cut the connections while data moves would be dangerous: gloo forgets a write that fails, and waits for it.
+        """
+        if self._abandoned is None or self._abandoned[0] is not waiting:
+            if time.monotonic() - waiting.since > _PATIENCE:
+                self._abandoned = waiting, time.monotonic()
                 self.connections.cut()
+        elif time.monotonic() - self._abandoned[1] > limits().abandon_seconds and self.waiting is waiting:
+            lines = lines_of_thread(waiting.thread) if waiting.site is None else lines_of(waiting.site)
+            _leave(
+                f"{failure.name}: {failure.text}\n{self._names[self._index]} is still in {waiting.what} at {', '.join(lines)}, "
+                f"inside of JAX. Nothing else can end that, so this process ends."
+            )
 
     def rows(self) -> str:
         """Where each worker is, as far as this one knows."""
@@ -267,3 +281,11 @@ class Watch:
 
     def _rows(self, others: "Mapping[int, str]") -> str:
         return table({index: others.get(index) or str(status) for index, status in self._last.items()})
+
+
+def _leave(text: str) -> NoReturn:
+    """Say why, and end this process without anything else."""
+    with contextlib.suppress(Exception):  # such as where nobody reads it
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+    os._exit(1)

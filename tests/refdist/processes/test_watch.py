@@ -259,3 +259,41 @@ def test_others_have_ended_when_all_have_said_so_or_are_silent(clock):
     clock.now += 11
 
     assert one.others_have_ended()
+
+
+def test_a_wait_is_ended_when_it_is_certain_that_it_is_one(clock, monkeypatch):
+    one, other = watches(2)
+    cuts = []
+    monkeypatch.setattr(one.connections, "cut", lambda: cuts.append(clock.now))
+    other.fail(Failure("MeetingError", "They do not meet."))
+    for _ in range(5):  # steps that end find the failure by themselves
+        one.begin("a compiled program (1)", LINE)
+        look(clock, 0.4, one)
+        one.end()
+
+    assert [] == cuts
+    one.begin("a compiled program (1)", LINE)
+    start = clock.now
+    for _ in range(8):
+        look(clock, 0.3, one)
+
+    assert [start + 0.3 * 3] == pytest.approx(cuts)
+
+
+def test_a_worker_that_stays_inside_of_jax_after_a_failure_says_why_and_ends(clock, monkeypatch, capsys):
+    def ended(code):
+        raise SystemExit(code)
+
+    monkeypatch.setattr(watching.os, "_exit", ended)
+    one, other = watches(2)
+    other.fail(Failure("WorkerLost", "Worker 1 of 2 has gone."))
+    one.begin("a compiled program (1)", LINE)
+    look(clock, 1.0, one)
+    look(clock, 9.9, one)
+    with pytest.raises(SystemExit, match="1"):
+        look(clock, 0.2, one)
+
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "WorkerLost: Worker 1 of 2 has gone.\nWorker 0 of 2 is still in a compiled program (1) at train.py:12, "
+    )

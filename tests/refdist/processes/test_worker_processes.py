@@ -131,3 +131,40 @@ def test_a_worker_can_end_before_the_others_where_nobody_needs_it(tmp_path):
     assert 0 == done.exit_code, done.errors
     assert ["went on", "2.0"] == done.said_by(0)
     assert ["went on"] == done.said_by(1)
+
+
+# What no cut connection ends, as inside of NCCL.
+STUCK = """
+import os, threading
+import jax, numpy
+import refdist as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+me, calls = strategy.cluster_resolver.task_id, []
+
+def outside():
+    calls.append(me)
+    if len(calls) == 2:
+        os._exit(3) if me == 1 else threading.Event().wait()
+    return numpy.float32(1.0)
+
+@tf.function
+def step():
+    def replica():
+        one = jax.pure_callback(outside, jax.ShapeDtypeStruct((), "float32"))
+        return tf.distribute.get_replica_context().all_reduce("SUM", one)
+    return strategy.run(replica)
+
+print(float(step()), flush=True)
+step()
+print("went on", flush=True)
+"""
+
+
+def test_a_worker_inside_of_something_that_nothing_can_end_says_what_is_wrong_and_ends(tmp_path):
+    done = launched(tmp_path, STUCK, 2, REFDIST_ABANDON_SECONDS="0.5")
+
+    assert 3 == done.exit_code
+    assert "[worker 0] WorkerLost: Worker 1 of 2" in done.errors
+    assert "[worker 0] Worker 0 of 2 (127.0.0.1:" in done.errors
+    assert ") is still in a compiled program (" in done.errors
+    assert ["2.0"] == done.said_by(0) == done.said_by(1)
