@@ -40,6 +40,7 @@ class _Binding(NamedTuple):
     name: str
     place: str
     read_before: bool  # whether the code reads the name, too, and before it binds it
+    of_own: bool  # whether it is an attribute of the code's first argument, and of nothing else
 
 
 class _Facts(NamedTuple):
@@ -121,7 +122,8 @@ def watched(fn: Callable[..., Any]) -> Rebinding | None:
     if known is not None and known.function() is function and known.own() is own:
         # In one loop, because each eager run of a function that binds names comes by here.
         for held, name, matters in known.places:
-            value = getattr(held(), "__dict__", _NOTHING).get(name, _UNBOUND)
+            owner = own if held is known.own else held()
+            value = getattr(owner, "__dict__", _NOTHING).get(name, _UNBOUND)
             if value is not _UNBOUND and (matters or isinstance(value, Variable)):
                 return known.rebinding()
         return None
@@ -225,7 +227,7 @@ class _Walk:
         if facts.bindings:
             self.quiet = False
             for one in facts.bindings:
-                self._note(one, function, objects)
+                self._note(one, function, own, objects)
         if depth > 1:
             for _, owner in objects:
                 kind = type(owner)
@@ -240,12 +242,12 @@ class _Walk:
                         if owner is not own:
                             self.seen = None
 
-    def _note(self, one: _Binding, function: FunctionType, objects: Owners) -> None:
+    def _note(self, one: _Binding, function: FunctionType, own: Any, objects: Owners) -> None:
         """Note a name if it refers to a variable, or if code reads it before it binds it."""
         if one.opname != "STORE_ATTR":
             self.seen = None
         if one.opname == "STORE_ATTR":
-            owners = objects
+            owners = objects[:1] if one.of_own and own is not _UNBOUND else objects
         elif one.opname == "STORE_GLOBAL":
             owners = [(_GLOBALS, function.__globals__)]
         elif one.name in function.__code__.co_freevars and function.__closure__:
@@ -336,7 +338,9 @@ def _filled(cell: CellType) -> bool:
 def _facts(code: CodeType) -> _Facts:
     found: list[_Binding] = []
     line, read, globals_read = code.co_firstlineno, set[Any](), dict[str, None]()
-    for one in dis.get_instructions(code):
+    own, instructions = code.co_varnames[0] if code.co_varnames else "self", list(dis.get_instructions(code))
+    stays = not any(one.opname.startswith("STORE_FAST") and own in _names_of(one) for one in instructions)
+    for before, one in zip([None, *instructions], instructions, strict=False):
         line = one.starts_line or line
         if one.opname in _READING:
             read.add(one.argval)
@@ -344,13 +348,19 @@ def _facts(code: CodeType) -> _Facts:
                 globals_read[one.argval] = None
         elif one.opname in _BINDING:
             place = f"{line_text(code.co_filename, line)}, in {code.co_name}"
-            found.append(_Binding(one.opname, one.argval, place, one.argval in read))
+            of_own = before is not None and before.opname.startswith("LOAD_FAST") and _names_of(before)[-1] == own
+            found.append(
+                _Binding(one.opname, one.argval, place, one.argval in read, of_own and stays and not one.is_jump_target)
+            )
             read.discard(one.argval)
     if len(_KNOWN) >= _MOST_QUIET:
         _KNOWN.clear()
-    own = code.co_varnames[0] if code.co_varnames else "self"
     facts = _KNOWN[id(code)] = _Facts(code, tuple(found), tuple(globals_read), {}, own)
     return facts
+
+
+def _names_of(one: dis.Instruction) -> tuple[Any, ...]:
+    return one.argval if isinstance(one.argval, tuple) else (one.argval,)  # some instructions of Python 3.13 have two
 
 
 def _bound(owner: Any, name: str) -> Any:

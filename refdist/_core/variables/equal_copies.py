@@ -13,12 +13,17 @@ from refdist._core.variables.variable import Variable
 
 def require_equal(variable: Variable, verb: str, operands: Sequence[Any]) -> None:
     """Raise if the copies of a mirrored variable would diverge."""
-    first, expected = operands[0], None
+    first = operands[0]
+    # Without a call for each of these, because most writes of replicas are of such tensors, and have little time for it.
+    bits = first.tobytes() if len(operands) > 1 and type(first) is Tensor and first.dtype.kind != "O" else None
     for index, operand in enumerate(operands):
         if operand is first:
             continue  # while a program is written, one tensor stands for all of them, and has no bits
-        expected = _bits(first) if expected is None else expected
-        if expected != _bits(operand):
+        if bits is not None and type(operand) is Tensor:
+            equal = bits == operand.tobytes() and sizes_of(first) == sizes_of(operand)
+        else:
+            equal = _bits(first) == _bits(operand)
+        if not equal:
             raise ValueError(
                 f"{verb}() of {variable.name!r} got different values from replica 0 and replica {index}, with aggregation "
                 f"{variable.aggregation.name}; expected equal ones, because its copies must stay equal. Combine them first with "
@@ -40,8 +45,6 @@ def require_one_value(variable: Variable, argument: Any) -> None:
 
 
 def _bits(tensor: Any) -> Any:
-    if type(tensor) is Tensor and tensor.dtype.kind != "O":  # as below, sooner: most writes of replicas come by here
-        return sizes_of(tensor), tensor.tobytes()
     if isinstance(tensor, IndexedSlices):
         return _bits(tensor.values), _bits(tensor.indices)
     array = np.asarray(tensor)

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from types import MethodType
 
 import pytest
 
@@ -210,3 +211,59 @@ def test_what_was_found_keeps_nothing_alive():
     del kept
     gc.collect()
     assert gone() is None
+
+
+class _Pair:
+    """Binds the name of a variable, of its own and of what may be another object."""
+
+    def __init__(self, other=None):
+        self.other = other
+
+    def either(self):
+        (self.other if self.other else self).weight = tf.constant(1.0)
+
+    def under_another_name(self):
+        me = self
+        me.weight = tf.constant(1.0)
+
+    def of_its_class(self):
+        __class__.weight = tf.constant(1.0)
+
+    def its_own(self):
+        self.weight = tf.constant(1.0)
+
+
+@pytest.mark.parametrize("method", ["either", "under_another_name", "its_own"])
+def test_the_object_that_is_bound_is_found_whatever_it_is_called(method):
+    strategy, pair = mirrored(2), _Pair()
+    with strategy.scope():
+        pair.weight = kept = tf.Variable(0.0)
+
+    with pytest.raises(RuntimeError, match=r"'self\.weight', the variable"):
+        strategy.run(getattr(pair, method))
+    assert pair.weight is kept
+
+
+def test_an_attribute_of_the_class_itself_is_found(monkeypatch):
+    strategy = mirrored(2)
+    with strategy.scope():
+        monkeypatch.setattr(_Pair, "weight", kept := tf.Variable(0.0), raising=False)
+
+    with pytest.raises(RuntimeError, match=r"'__class__\.weight', the variable"):
+        strategy.run(_Pair().of_its_class)
+    assert _Pair.weight is kept
+
+
+def test_only_the_object_itself_is_looked_at_where_nothing_else_can_be_bound():
+    own, other = _Pair(), _Pair()
+    for one in (own, other):
+        one.weight = tf.Variable(0.0)
+
+    def of(own):
+        own.weight = 1.0
+
+    def of_either(own):
+        (other if own is None else own).weight = other.weight
+
+    assert 1 == len(watched(MethodType(of, own))._variables)
+    assert 2 == len(watched(MethodType(of_either, own))._variables)
