@@ -36,7 +36,7 @@ def run(cases: Sequence[Case], *, quick: bool, tensorflow: str | None) -> Run:
         for case in cases:
             advance(case.name)
             more = peer.sides(case) if peer else ()
-            seconds = QUICK_SECONDS if quick else CASE_SECONDS * case.patience
+            seconds = (QUICK_SECONDS if quick else CASE_SECONDS) * case.patience
             result = measure(case, seconds, more_sides=more)
             if more and not result.sides:  # TensorFlow may be the one that failed, and the others have figures
                 without = measure(case, seconds)

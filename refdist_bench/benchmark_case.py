@@ -81,6 +81,9 @@ class Case:
     """Whether it has a row where there is no room for all."""
     patience: float = 1.0
     """How many times as long as others it is measured: more where a goal is near to what noise does."""
+    makings: int = 1
+    """How many times its sides are made anew within this time: one and the same program takes longer in some places of the
+    memory than in others, by some percent."""
     tensorflow: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """By the name of a side, what to ask of an interpreter that has TensorFlow (see `peers`)."""
     together: Callable[[float], Mapping[Side, Sequence[float]]] | None = None

@@ -1,6 +1,7 @@
 """How a case is measured: its sides take turns, so that what else the machine does slows all of them."""
 
 import gc
+import itertools
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -22,12 +23,20 @@ def measure(case: Case, seconds: float, *, more_sides: Sequence[Side] = ()) -> R
         if case.together is not None:
             found = [Measured(one.who, one.name, None, tuple(rounds)) for one, rounds in case.together(seconds).items()]
             return Result.of(case, found)
-        return _in_turns(case, (*case.sides, *more_sides), seconds)
+        sides, parts = (*case.sides, *more_sides), case.makings
+        makings = [_in_turns(sides if part % 2 == 0 else sides[::-1], seconds / parts) for part in range(parts)]
     except Exception as error:  # one case that does not work must not take the others' figures along
         return Result.of(case, problem=f"{type(error).__name__}: {error}")
+    found = [_joined([making[side] for making, _ in makings]) for side in sides]
+    return Result.of(case, found, problem=next((problem for _, problem in makings if problem), None))
 
 
-def _in_turns(case: Case, sides: Sequence[Side], seconds: float) -> Result:
+def _joined(same: Sequence[Measured]) -> Measured:
+    rounds = itertools.chain.from_iterable(one.rounds for one in same)
+    return Measured(same[0].who, same[0].name, same[0].first_seconds, tuple(rounds))
+
+
+def _in_turns(sides: Sequence[Side], seconds: float) -> tuple[dict[Side, Measured], str | None]:
     gc.collect()  # what other cases have left
     timers: list[Timer] = []
     try:
@@ -42,12 +51,11 @@ def _in_turns(case: Case, sides: Sequence[Side], seconds: float) -> Result:
     finally:
         for timer in timers:
             timer.close()
-    found = [
-        Measured(side.who, side.name, None if timer.cold else first, tuple(one))
+    found = {
+        side: Measured(side.who, side.name, None if timer.cold else first, tuple(one))
         for side, timer, (first, _), one in zip(sides, timers, firsts, taken, strict=True)
-    ]
-    values = {side.name: value for side, (_, value) in zip(sides, firsts, strict=True)}
-    return Result.of(case, found, problem=disagreement(values))
+    }
+    return found, disagreement({side.name: value for side, (_, value) in zip(sides, firsts, strict=True)})
 
 
 def _estimate(timer: Timer, first: float) -> float:
@@ -70,7 +78,7 @@ def _taken(timers: Sequence[Timer], calls: Sequence[int], rounds: int, firsts: S
     for turn in range(rounds):
         drawn.shuffle(
             order
-        )  # what came just before has used the caches: who always came after one side would be slower
+        )  # who always came just after the same side would always find the caches as that leaves them
         for index in order:
             if not (timers[index].cold and turn == 0):  # its first call was such a round
                 taken[index].append(timers[index].seconds(calls[index]) / calls[index])

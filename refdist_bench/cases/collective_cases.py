@@ -92,6 +92,8 @@ def _reduction(dtype: str) -> Case:
             side(Who.LIMIT, "stream of as many bytes", stream_step),
         ),
         goal=Goal("share", SHARES[dtype]),
+        patience=2.0,
+        makings=4,
     )
 
 

@@ -22,14 +22,14 @@ def training_cases(settings: Settings) -> list[Case]:
     """Return the steps on real devices, and that of the perceptron on virtual ones."""
     models = ["mlp"] if settings.quick else list(MODELS)
     counts = settings.device_counts()
-    cases = [_staged_case(model, count) for model in models for count in counts]
+    cases = [_staged_case(model, count, makings=1 if settings.quick else 6) for model in models for count in counts]
     # Each device compiles each operation, so that eager steps take long to begin.
     cases += [_eager_case(model, count) for model in models for count in counts if settings.replicas or count == 2]
     cases += [_virtual_case(count) for count in settings.replicas or (2, 4)]
     return [case for case in cases if case.backend in settings.backends]
 
 
-def _staged_case(model: str, replicas: int) -> Case:
+def _staged_case(model: str, replicas: int, *, makings: int) -> Case:
     hand = side(Who.RAW, "jit(shard_map)", by_hand.sharded_step, model, replicas)
     single = side(Who.RAW, "jit on one device", by_hand.single_step, model, replicas)
     raw = (single, hand) if replicas == 1 else (hand, single)
@@ -51,6 +51,7 @@ def _staged_case(model: str, replicas: int) -> Case:
         ),
         goal=STAGED_GOAL,
         patience=6.0,
+        makings=makings,
         headline=model == "mlp" or replicas == 2,
         tensorflow={"tf.function": {"step": "train", "model": model, "replicas": replicas, "staged": True}},
     )

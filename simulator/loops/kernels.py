@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-BLOCK_BYTES = 1 << 16  # Long enough for the stream of an array to run at full speed, short enough for the L2 cache.
+BLOCK_BYTES = 1 << 17  # Long enough for the stream of an array to run at full speed, short enough for the L2 cache.
 
 Jitted = Callable[..., Any]
 
@@ -182,7 +182,9 @@ def _blocks(name: str, widen: Jitted, combine: Jitted, narrow: Jitted, *, most: 
 
     def fold_block(total: Any, addresses: Any, start: int, stop: int) -> None:
         size, count = stop - start, addresses.size
-        spare, next_spare = np.empty(size, total.dtype), np.empty(size, total.dtype)
+        one_loop = count == most + 1 or count == 4 or count == 2
+        spared = 0 if one_loop else size  # what a loop leaves to the next one
+        spare, next_spare = np.empty(spared, total.dtype), np.empty(spared, total.dtype)
         source = _part(total, addresses[0], start, stop)
         done = 1
         while done < count:

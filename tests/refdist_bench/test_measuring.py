@@ -42,6 +42,25 @@ def test_each_side_has_a_turn_in_each_round_and_none_always_comes_after_the_same
     assert 6 == len({tuple(one) for one in drawn})
 
 
+def test_sides_that_are_made_several_times_begin_in_both_orders_and_all_rounds_count():
+    log, taken = [], iter([0.05, 0.5, 0.5, 0.07])  # each side is made twice
+    sides = [Side(Who.RAW, name, lambda name=name: GivenTimer(log, name, next(taken))) for name in "ab"]
+    found = measure(Case("case", "case", "group", tuple(sides), makings=2), 1.0)
+
+    assert ["first a", "first b", "first b", "first a"] == [one for one in log if one.startswith("first")]
+    assert {0.05, 0.07} == set(found.sides[0].rounds)
+    assert {0.5} == set(found.sides[1].rounds)
+    assert (0.5, 5.0) == tuple(side.first_seconds for side in found.sides)
+    assert 4 == sum(one.startswith("close") for one in log)
+
+
+def test_what_one_of_several_makings_computes_otherwise_is_no_comparison():
+    values = iter([1.0, 1.0, 2.0, 1.0])
+    sides = [Side(Who.RAW, name, lambda name=name: GivenTimer([], name, 0.05, value=next(values))) for name in "ab"]
+
+    assert "b 2, a 1" in (measure(Case("case", "case", "group", tuple(sides), makings=2), 1.0).problem or "")
+
+
 def test_the_first_call_is_a_number_of_its_own():
     found = measure(case([], (Who.REFDIST, "a", 0.05, {})), 0.5)
 
