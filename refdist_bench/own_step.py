@@ -31,7 +31,7 @@ def made_step(found: Any, strategy: Any) -> tuple[Step, float | None]:
     """Return a step for a strategy, and how many items it handles where that was said.
 
     What was found is a function of a strategy, or a pair of it and the items of a step. It returns the step, which is a function
-    without arguments, or a pair of that and the items; one that returns anything else is the step itself.
+    without arguments, or a pair of that and the items; one that returns a value is the step itself.
     """
     make, items = found if isinstance(found, tuple) else (found, None)
     if not callable(make):
@@ -42,6 +42,11 @@ def made_step(found: Any, strategy: Any) -> tuple[Step, float | None]:
         made = make(strategy)
     if isinstance(made, tuple) and len(made) == 2 and callable(made[0]):
         made, items = made
+    if made is None:
+        raise UnusableStep(
+            f"{getattr(make, '__name__', make)}(strategy) returned None; expected a function that does a whole step. Return it; "
+            f"or, where this function is the step itself, what it computes, so that it can be waited for."
+        )
     if not callable(made):
         return (lambda: make(strategy)), items
     if inspect.signature(made).parameters and _needs_arguments(made):

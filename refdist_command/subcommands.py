@@ -3,6 +3,8 @@
 import argparse
 import difflib
 import importlib
+import os
+import select
 import sys
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -35,10 +37,38 @@ examples:
 """
 
 
+CANCELLED, NOT_READ = 130, 141
+"""Exit codes of what ends by Ctrl-C, and of what nobody reads any further: 128 and the number of the signal."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line asks for, and return the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     first = words[0] if words else ""
+    try:
+        code = _obeyed(words, first)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if _is_read():
+            raise  # it is about something else
+        return NOT_READ
+    except KeyboardInterrupt:
+        print(f"refdist {first}: cancelled.", file=sys.stderr)
+        return CANCELLED
+    return code
+
+
+def _is_read() -> bool:
+    """Say whether anybody still reads what is printed; if not, print no more, so that nothing complains at the end."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    if not poll.poll(0):  # of a pipe that nobody reads, an error is told even if nothing was asked for
+        return True
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return False
+
+
+def _obeyed(words: Sequence[str], first: str) -> int:
     if first in COMMANDS:
         try:
             require_own(*OURS)

@@ -52,6 +52,11 @@ def test_a_step_that_needs_arguments_is_refused():
         made_step(lambda strategy: lambda x: x, strategy_on("simulator", 1))
 
 
+def test_a_function_that_returns_nothing_is_refused_because_what_it_did_could_not_be_waited_for():
+    with pytest.raises(UnusableStep, match=r"returned None; expected a function that does a whole step"):
+        made_step(lambda strategy: None, strategy_on("simulator", 1))
+
+
 @pytest.mark.parametrize(("name", "said"), [("math", "expected module:function"), ("math:nothing", "was not found")])
 def test_a_name_that_is_no_step_is_refused(name, said):
     with pytest.raises(UnusableStep, match=said):

@@ -1,4 +1,5 @@
 import argparse
+import os
 import subprocess
 import sys
 
@@ -113,3 +114,39 @@ def test_bash_completes_commands_and_options(capsys):
     done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True)
 
     assert "--gpus-per-process" == done.stdout.strip()
+
+
+RUN = [sys.executable, "-c", "import sys; from refdist_command.subcommands import main; sys.exit(main())"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["validate"], ["predict", "all_reduce", "--cluster", "dgx_h100", "--hosts", "8", "--size", "1MiB"]],
+    ids=lambda words: words[0],
+)
+def test_output_that_nobody_reads_any_further_ends_a_command_in_silence(words):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*RUN, *words], stdout=writer, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    os.close(writer)
+
+    assert (141 if words[0] != "--help" else 0, "") == (done.returncode, done.stderr)
+
+
+def test_a_broken_pipe_of_something_else_is_an_error(monkeypatch):
+    def execute(options):
+        raise BrokenPipeError("a socket")
+
+    monkeypatch.setattr("simulator.validate.perform", execute)
+    with pytest.raises(BrokenPipeError, match="a socket"):
+        main(["validate"])
+
+
+def test_a_command_that_is_cancelled_says_so_in_one_line(monkeypatch, capsys):
+    def execute(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("simulator.validate.perform", execute)
+
+    assert 130 == main(["validate"])
+    assert "refdist validate: cancelled.\n" == capsys.readouterr().err
