@@ -107,7 +107,7 @@ def _over_replicas(name: str, members: Sequence[Result]) -> Picture:
 
 
 def _exponent_words(points: Mapping[float, float]) -> str:
-    return f"n^{fitted_exponent(sorted(points.items())):.2f}" if len(points) >= 3 else ""
+    return f"n^{fitted_exponent(sorted(points.items())):z.2f}" if len(points) >= 3 else ""
 
 
 def trends(runs: Sequence[Run]) -> list[Picture]:
