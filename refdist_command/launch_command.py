@@ -93,9 +93,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Check the program, and run it."""
     from refdist._core.base.extras import MissingExtra, require
-    from refdist._core.processes.launch_plan import Launch
-    from refdist._core.processes.launcher import run
-    from refdist._core.processes.worker_environment import TooFewDevices
+    from refdist._core.launching.launch_plan import Launch
+    from refdist._core.launching.launcher import run
+    from refdist._core.launching.worker_environment import TooFewDevices
 
     try:
         if options.python == sys.executable:

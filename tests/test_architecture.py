@@ -27,6 +27,7 @@ ROOMS = (
     "compilers",
     "backends",
     "processes",
+    "launching",
     "replicas",
     "variables",
     "clusters",

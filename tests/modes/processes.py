@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Generator, Iterable, Sequence
 from typing import NamedTuple
 
-from refdist._core.processes.launch_plan import Launch
-from refdist._core.processes.launcher import run
+from refdist._core.launching.launch_plan import Launch
+from refdist._core.launching.launcher import run
 from tests.children import ROOT
 from tests.modes.differences import Mode
 from tests.modes.generating import program

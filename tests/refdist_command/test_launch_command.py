@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from refdist._core.processes import launcher
+from refdist._core.launching import launcher
 from refdist_command import launch_command, subcommands
 
 

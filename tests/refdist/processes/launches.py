@@ -5,8 +5,8 @@ import pathlib
 import sys
 import textwrap
 
-from refdist._core.processes.launch_plan import Launch
-from refdist._core.processes.launcher import run
+from refdist._core.launching.launch_plan import Launch
+from refdist._core.launching.launcher import run
 
 PREAMBLE = """
 import json, os, pathlib, signal, subprocess, sys, time

@@ -4,8 +4,8 @@ import threading
 import pytest
 
 from refdist._core.base.errors import WorkerLost
+from refdist._core.launching.free_ports import LOOPBACK
 from refdist._core.processes.cluster_member import ClusterMember
-from refdist._core.processes.free_ports import LOOPBACK
 from refdist._core.processes.lobby import meet, split
 
 LONG, SHORT = 30.0, 0.3  # limits that are not reached, and that are

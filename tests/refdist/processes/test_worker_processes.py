@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import refdist as tf
-from refdist._core.processes.launch_plan import Launch
-from refdist._core.processes.launcher import run
+from refdist._core.launching.launch_plan import Launch
+from refdist._core.launching.launcher import run
 from tests.children import ROOT
 from tests.refdist.processes.launches import Launched
 from tests.refdist.processes.workout import workout

@@ -1,6 +1,6 @@
 import pytest
 
-from refdist._core.processes.worker_environment import TooFewDevices, device_settings
+from refdist._core.launching.worker_environment import TooFewDevices, device_settings
 
 GPUS = "CUDA_VISIBLE_DEVICES"
 HOST = {"REFDIST_BACKEND": "host"}  # what is chosen stays

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 
-from refdist._core.processes import launcher
+from refdist._core.launching import launcher
 from tests.children import ROOT
 from tests.refdist.processes.launches import PREAMBLE, Launched, launch
 

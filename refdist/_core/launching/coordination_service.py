@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from refdist._core.processes.free_ports import LOOPBACK
+from refdist._core.launching.free_ports import LOOPBACK
 
 # The watch of the workers and the launcher decide who is lost, and they say why; the service would only abort everybody.
 HEARTBEAT_SECONDS = 10**7

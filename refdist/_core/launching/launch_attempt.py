@@ -11,11 +11,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from threading import Event
 
-from refdist._core.processes.coordination_service import coordination_service
-from refdist._core.processes.end_notices import EndNotices
-from refdist._core.processes.free_ports import reserved_addresses
-from refdist._core.processes.keeper import Keeper, end_marked
-from refdist._core.processes.launch_plan import (
+from refdist._core.launching.coordination_service import coordination_service
+from refdist._core.launching.free_ports import reserved_addresses
+from refdist._core.launching.keeper import Keeper, end_marked
+from refdist._core.launching.launch_plan import (
     AT_ONCE,
     COULD_NOT_START,
     READER_GONE,
@@ -24,10 +23,11 @@ from refdist._core.processes.launch_plan import (
     Steps,
     Verdict,
 )
-from refdist._core.processes.launched_worker import LaunchedWorker, signal_name
-from refdist._core.processes.output_relay import OutputRelay, prefix_of, wants_colour
-from refdist._core.processes.signal_inbox import SignalInbox
-from refdist._core.processes.worker_environment import cluster_settings
+from refdist._core.launching.launched_worker import LaunchedWorker, signal_name
+from refdist._core.launching.output_relay import OutputRelay, prefix_of, wants_colour
+from refdist._core.launching.signal_inbox import SignalInbox
+from refdist._core.launching.worker_environment import cluster_settings
+from refdist._core.processes.end_notices import EndNotices
 
 NAME = "refdist launch"
 REQUESTS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})

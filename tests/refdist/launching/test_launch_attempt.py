@@ -4,8 +4,8 @@ import signal
 
 import pytest
 
-from refdist._core.processes import launch_attempt
-from refdist._core.processes.launched_worker import LaunchedWorker
+from refdist._core.launching import launch_attempt
+from refdist._core.launching.launched_worker import LaunchedWorker
 from tests.children import ROOT
 from tests.refdist.processes.launches import launch
 

@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from refdist._core.processes import coordination_service as module
+from refdist._core.launching import coordination_service as module
 
 
 def test_a_jaxlib_without_the_service_is_told(monkeypatch):

@@ -3,10 +3,10 @@
 import resource
 import time
 
-from refdist._core.processes.launch_attempt import Attempt
-from refdist._core.processes.launch_plan import Launch
-from refdist._core.processes.signal_inbox import SignalInbox
-from refdist._core.processes.worker_environment import device_settings
+from refdist._core.launching.launch_attempt import Attempt
+from refdist._core.launching.launch_plan import Launch
+from refdist._core.launching.signal_inbox import SignalInbox
+from refdist._core.launching.worker_environment import device_settings
 
 FILES_BESIDE_PIPES = 64
 

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from refdist._core.processes.launched_worker import Exit, LaunchedWorker
+from refdist._core.launching.launched_worker import Exit, LaunchedWorker
 
 
 def started(code):

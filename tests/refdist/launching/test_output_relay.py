@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from refdist._core.processes.output_relay import OutputRelay, prefix_of, wants_colour, write_whole
+from refdist._core.launching.output_relay import OutputRelay, prefix_of, wants_colour, write_whole
 from tests.refdist.processes.launches import launch
 
 

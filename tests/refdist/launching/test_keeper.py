@@ -2,7 +2,7 @@ import os
 import subprocess
 import sys
 
-from refdist._core.processes import keeper
+from refdist._core.launching import keeper
 
 WAIT = "import os, signal; print(os.getpid(), flush=True); signal.pause()"
 
