@@ -23,6 +23,14 @@ def asks_who(eqn: Any) -> bool:
     return any(asks_who(inner) for jaxpr in jaxprs_in_params(eqn.params) for inner in plain(jaxpr).eqns)
 
 
+def parts_of_scan(eqn: Any) -> tuple[int, int]:
+    """How many of a scan's inputs are the same in each turn, and how many of those after them are handed from turn to turn."""
+    if "num_consts" in eqn.params:  # before JAX 0.12
+        return eqn.params["num_consts"], eqn.params["num_carry"]
+    same, carried, _ = eqn.params["ft_in"].unpack()
+    return len(same), len(carried)
+
+
 def plain(jaxpr: Any) -> Any:
     """The steps of a program, whether or not it comes with its constants."""
     return getattr(jaxpr, "jaxpr", jaxpr)

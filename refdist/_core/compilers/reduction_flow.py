@@ -16,7 +16,7 @@ from jax.extend.core import Literal
 from refdist._core.base.call_sites import Place, of_user
 from refdist._core.base.lint_finding import Finding
 from refdist._core.compilers.batch_axes import BatchAxes, alike_but_for_sizes
-from refdist._core.compilers.jaxpr_steps import plain
+from refdist._core.compilers.jaxpr_steps import parts_of_scan, plain
 from refdist._core.compilers.reduction_checks import ReductionChecks
 from refdist._core.compilers.reduction_states import (
     Division,
@@ -323,7 +323,7 @@ class ReductionFlow:
         return [dataclasses.replace(one, varying=one.varying or states[0].varying) for one in made]
 
     def _scan(self, eqn: Any, other: Any, states: list[State]) -> list[State]:
-        consts, carried = eqn.params["num_consts"], eqn.params["num_carry"]
+        consts, carried = parts_of_scan(eqn)
         body = plain(eqn.params["jaxpr"])
         twin = None if other is None else plain(other.params["jaxpr"])
         open_length = other is not None and other.params["length"] != eqn.params["length"]

@@ -10,7 +10,7 @@ from jax.extend.core import Literal
 
 from refdist._core.base.call_sites import line_text, of_user
 from refdist._core.base.errors import MeetingError
-from refdist._core.compilers.jaxpr_steps import CALLS, MEETINGS, asks_who, bound, meets, plain, read
+from refdist._core.compilers.jaxpr_steps import CALLS, MEETINGS, asks_who, bound, meets, parts_of_scan, plain, read
 
 
 def varying_outputs(jaxpr: Any, inputs: Sequence[bool], *, own_constants: bool = False) -> tuple[list[bool], set[int]]:
@@ -63,7 +63,7 @@ def _cond(eqn: Any, given: list[bool]) -> list[bool]:
 
 
 def _scan(eqn: Any, given: list[bool]) -> list[bool]:
-    consts, carried = eqn.params["num_consts"], eqn.params["num_carry"]
+    consts, carried = parts_of_scan(eqn)
     now, last = given[consts : consts + carried], consts + carried
     while True:
         ends = _Flow(plain(eqn.params["jaxpr"]), [*given[:consts], *now, *given[last:]]).outputs

@@ -341,7 +341,7 @@ def _facts(code: CodeType) -> _Facts:
     own, instructions = code.co_varnames[0] if code.co_varnames else "self", list(dis.get_instructions(code))
     stays = not any(one.opname.startswith("STORE_FAST") and own in _names_of(one) for one in instructions)
     for before, one in zip([None, *instructions], instructions, strict=False):
-        line = one.starts_line or line
+        line = (one.positions and one.positions.lineno) or line
         if one.opname in _READING:
             read.add(one.argval)
             if one.opname == "LOAD_GLOBAL":
