@@ -11,6 +11,8 @@ PACKAGES = ("refdist.", "simulator.", "contextlib")  # the last enters and leave
 
 def boundaries(action, inside=PACKAGES):
     """Count the places of an action, in the files of some packages, where a Ctrl-C can come."""
+    if sys.version_info >= (3, 12):
+        _Interrupter(None, inside).run(action)  # only from the next run on it tells of each instruction
     counter = _Interrupter(None, inside)
     counter.run(action)
     return counter.passed
@@ -79,6 +81,6 @@ def _boundaries(code):
         return [target for start, end, target in table if start <= offset < end]
 
     for call, following in itertools.pairwise(instructions):
-        if call.opname in ("CALL", "CALL_FUNCTION_EX") and handler(call.offset) == handler(following.offset):
+        if call.opname in ("CALL", "CALL_KW", "CALL_FUNCTION_EX") and handler(call.offset) == handler(following.offset):
             found.add(following.offset)
     return frozenset(found)

@@ -146,9 +146,10 @@ def _asked(scheduler: _Scheduler, environ: Variables, coordinator: str | None, t
         detection = importlib.import_module("refdist._core.processes.detection")
         return detection.detected(scheduler.name, environ, coordinator, timeout_seconds)
     except Exception as error:
+        needed = f", such as {scheduler.needed}" if scheduler.needed else ""
         raise RuntimeError(
             f"{scheduler.name} has started this process, but JAX could not find out about the others: {error} "
-            f"({_known(scheduler, environ)}); expected answers to all its questions. Correct that, or set {_INSTEAD}"
+            f"({_known(scheduler, environ)}); expected answers to all its questions{needed}. Correct that, or set {_INSTEAD}"
         ) from error
 
 

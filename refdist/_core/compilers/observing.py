@@ -34,7 +34,8 @@ class _Computed(EvalTrace):
             results = computed_on_host(primitive, args, params)
             if results is not NotImplemented:
                 return results
-        return super().process_primitive(primitive, args, params)
+        # Not as this trace itself: from JAX 0.12 on, parts of an operation would come here once more.
+        return eval_trace.process_primitive(primitive, args, params)
 
     # JAX leaves the trace before it asks it for something, so that the parts of these would be computed as usual.
 

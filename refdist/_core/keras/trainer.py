@@ -3,6 +3,7 @@
 import functools
 import importlib
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -119,7 +120,10 @@ class Trainer(_trainer.JAXTrainer):
         if takes_data_alone(self, "train"):
             return  # it makes variables in its first step, as a loop of the user's does
         try:
-            super()._symbolic_build(iterator=iterator, data_batch=data_batch)
+            with warnings.catch_warnings():
+                # Keras asks for the dtypes of the data; JAX 0.12 says that it narrows them, as it does with all.
+                warnings.filterwarnings("ignore", "Explicitly requested dtype")
+                super()._symbolic_build(iterator=iterator, data_batch=data_batch)
         except Exception as error:
             raise_cause(error, self)
             raise

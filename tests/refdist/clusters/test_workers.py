@@ -9,7 +9,7 @@ from hypothesis import strategies as generators
 import refdist as tf
 from refdist._core.backends.host_backend import HostBackend
 from refdist._core.clusters.workers import run_workers
-from refdist._core.variables import equal_copies
+from refdist._core.variables import distributed_variable
 
 NONE, SUM, MEAN, FIRST = tf.VariableAggregation
 ctx = tf.distribute.get_replica_context
@@ -210,9 +210,11 @@ def test_a_parameter_server_does_not_train(monkeypatch):
 @pytest.mark.parametrize("workers", [1, 3])
 def test_what_all_workers_add_up_is_added_up_once_for_all_of_them(workers, monkeypatch):
     sums, compared = [], []
-    fold, bits = HostBackend.fold, equal_copies._bits
+    fold, require_equal = HostBackend.fold, distributed_variable.require_equal
     monkeypatch.setattr(HostBackend, "fold", lambda self, tensors: sums.append(len(tensors)) or fold(self, tensors))
-    monkeypatch.setattr(equal_copies, "_bits", lambda tensor: compared.append(1) or bits(tensor))
+    monkeypatch.setattr(
+        distributed_variable, "require_equal", lambda *given: compared.append(len(given[-1])) or require_equal(*given)
+    )
 
     def program(strategy, index):
         with strategy.scope():
@@ -232,7 +234,7 @@ def test_what_all_workers_add_up_is_added_up_once_for_all_of_them(workers, monke
     found = together(program, workers)
 
     assert [2 * workers] * 4 == sums  # two columns, the write that takes the mean, and the reduction
-    assert 2 * workers == len(compared)
+    assert [2 * workers] == compared
     assert len({tuple(values) for values, *_ in found}) == 1
     for index, (_, home, second) in enumerate(found):
         assert (f"task:{index}/device:GPU:0", f"task:{index}/device:GPU:1") == (home[-19:], second[-19:])
