@@ -37,11 +37,22 @@ class _Kind(enum.Enum):
     USERS = enum.auto()
     OURS = enum.auto()
     SIMULATOR = enum.auto()
-    BETWEEN = enum.auto()  # left out: AutoGraph, and JAX, in which the path of a call depends on its caches
+    BETWEEN = enum.auto()  # left out: JAX, whose paths depend on its caches, and what calls functions of the user's
     NATIVE = enum.auto()  # what it calls is called from C++ code, which a paused replica must not leave unfinished
 
 
-_USERS, _OURS, _SIMULATOR, _NATIVE = _Kind.USERS, _Kind.OURS, _Kind.SIMULATOR, _Kind.NATIVE
+# These call functions that they were given: whoever meets in one of them meets where they were called, too.
+_CALLS_BACK = (
+    "autograph.",
+    "base.nest",
+    "keras.keras_errors",
+    "ops.",
+    "staging.function",
+    "staging.steady_calls",
+    "tape.",
+)
+_CALLING_BACK = tuple(f"refdist._core.{module}" for module in _CALLS_BACK)
+_USERS, _OURS, _SIMULATOR, _BETWEEN, _NATIVE = _Kind
 # Of a call, by code and instruction: whose it is, and its place in a site. The code is kept alive, so that no other gets its id.
 _KNOWN: dict[tuple[int, int], tuple[_Kind, Site, CodeType]] = {}
 # The last site of one frame, with its code, its instruction, and the code of ours that has called it: thousands of replicas come
@@ -71,7 +82,7 @@ def call_site(depth: int = 1, *, pausing: bool = False) -> Site:
         if around is _OURS:
             _last = code, instruction, outer.f_code, place
             return place
-    while kind is _OURS or kind is _SIMULATOR:
+    while kind is _OURS or kind is _SIMULATOR or kind is _BETWEEN:
         frame = frame.f_back
         if frame is None:
             return ()
@@ -111,8 +122,7 @@ def _module(frame: Any) -> str:
 def _kind(name: str) -> _Kind:
     """Say whom a module belongs to."""
     if name.startswith("refdist."):
-        between = "._core.autograph." in name or name.endswith(".control_flow")
-        return _Kind.BETWEEN if between else _OURS
+        return _Kind.BETWEEN if name.startswith(_CALLING_BACK) or name.endswith(".control_flow") else _OURS
     if name.startswith("simulator."):
         return _SIMULATOR
     if name.startswith("optree") or name in _CALLBACKS:
