@@ -257,3 +257,19 @@ def test_a_value_of_all_replicas_captured_in_one_is_told():
     with pytest.raises(TypeError, match=r"Pass it to run\(\) as an argument"):
         strategy.run(lambda: losses * 2.0)
     assert "0: tf.Tensor(0.0" in f"{losses}"
+
+
+@both_ways
+def test_replicas_that_write_a_variable_of_another_strategy_are_told(way):
+    strategy = mirrored(2)
+    with tf.distribute.OneDeviceStrategy("GPU:0").scope():
+        count = tf.Variable(0.0)
+
+    with pytest.raises(
+        RuntimeError,
+        match=r"'Variable:0', made in the scope of <OneDeviceStrategy.*expected a variable of the strategy",
+    ):
+        runner(strategy, way)(lambda: count.assign_add(1.0))
+    assert 0.0 == float(count)
+    runner(count.distribute_strategy, way)(lambda: count.assign_add(1.0))
+    assert 1.0 == float(count)

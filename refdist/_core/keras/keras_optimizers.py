@@ -15,6 +15,7 @@ from refdist._core.base.where import HERE
 from refdist._core.keras.keras_slices import remembered, whole
 from refdist._core.keras.keras_variables import adopted, held, tensor
 from refdist._core.replicas import context
+from refdist._core.replicas.named_function import UpdateOf
 from refdist._core.replicas.values import select
 from refdist._core.strategies.strategy import StrategyBase
 from refdist._core.variables.variable import Variable
@@ -84,7 +85,9 @@ def _applying(original: Callable[..., None]) -> Callable[..., None]:
         parts = [part for part in own if part is not None]
         missing = [held(one).name for one, gradient in zip(variables, gradients, strict=True) if gradient is None]
         name = f"gradients, with none for {', '.join(missing)}" if missing else None  # compared between the replicas
-        replica.merge_call(merge, args=(parts if aggregated else replica.all_reduce("SUM", parts, name=name),))
+        details = UpdateOf(self.name, [held(one) for one in variables], held(self.iterations))
+        summed = parts if aggregated else replica.all_reduce("SUM", parts, name=name)
+        replica.update_together(details, merge, (summed,))
 
     return apply
 

@@ -21,7 +21,7 @@ from refdist._core.devices.tensor import Tensor, likeness
 from refdist._core.replicas.lockstep import held_and_told, pause, require_no_body_around
 from refdist._core.replicas.meeting import Meeting, meeting_of
 from refdist._core.replicas.merge_call import merge_together
-from refdist._core.replicas.named_function import NamedFunction
+from refdist._core.replicas.named_function import NamedFunction, UpdateOf
 from refdist._core.replicas.permutations import sources_of
 from refdist._core.seam.backend import Backend
 
@@ -88,6 +88,10 @@ class ReplicaContext:
         named = dict(kwargs or {})
         details = NamedFunction(merge_fn, len(args), tuple(sorted(named)))
         return self.meet("merge_call", details, self._merge, (merge_fn, tuple(args), named))
+
+    def update_together(self, details: UpdateOf, merge_fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        """Call a function of an optimizer as `merge_call` does, if all replicas update the same variables with it."""
+        self.meet("merge_call", details, self._merge, (merge_fn, args, {}))
 
     @staticmethod
     def _merge(strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:

@@ -223,8 +223,9 @@ class ReplicaDraft:
                 f"write in the function itself. Return the new value from the transformed function, and assign it there."
             )
         home = variable.container if variable.container is not None else variable
-        if self._in_replica() and home.distribute_strategy is None:
-            home.require_not_shared(self.count)
+        frame = HERE.get().frame
+        if frame is not None and variable.container is None and len(home.all_copies) == 1 and self._in_replica():
+            home.require_own(frame.strategy)
         first = home.all_copies[0]
         if variable is not first:
             tensor = self._of_another_copy(home, variable, tensor)

@@ -12,6 +12,7 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax
 from refdist._core.ops.tensor_functions import cast, convert_to_tensor
 from refdist._core.replicas import context
+from refdist._core.replicas.named_function import UpdateOf
 from refdist._core.tape.gradient_tape import GradientTape
 from refdist._core.variables.tensors import current_value
 from refdist._core.variables.variable import Variable
@@ -102,7 +103,7 @@ class Optimizer:
             if global_step is not None:
                 strategy.extended.update(global_step, lambda step: step.assign_add(1), group=False)
 
-        replica.merge_call(apply, args=tuple(gradients))
+        replica.update_together(UpdateOf(self._name, variables), apply, tuple(gradients))
 
     def get_name(self) -> str:
         """The name of the optimizer."""

@@ -191,19 +191,20 @@ class Variable(Readable, Scatterable, Operators, metaclass=_Creation):
         """Replace the value with the result of an operation on it and an operand."""
         operand = self.operand(verb, value)
         frame = HERE.get().frame
-        if self._strategy is None and frame is not None and frame.replica is not None:
-            self.require_not_shared(frame.replica.num_replicas_in_sync)
+        if self._container is None and frame is not None and frame.replica is not None:
+            self.require_own(frame.strategy)
         elif self._container is not None and not self.storage.own_copies and (frame is None or frame.updating is None):
             suspect(self._container, self._place)
         with WRITING:
             self.store(self.computed(operation, operand), verb)
         return self
 
-    def require_not_shared(self, replicas: int) -> None:
-        """Raise if several replicas write this variable, which belongs to none of their strategies."""
-        if replicas > 1:
+    def require_own(self, strategy: "StrategyBase") -> None:
+        """Raise if replicas of a strategy would each write this variable, which has one copy, and is none of that strategy."""
+        if self._strategy is not strategy and strategy.num_replicas_in_sync > 1:
+            made = "outside of every scope" if self._strategy is None else f"in the scope of {self._strategy!r}"
             raise RuntimeError(
-                f"The variable {self.name!r}, made outside of every scope, was written in one of {replicas} replicas at "
+                f"The variable {self.name!r}, made {made}, was written in one of {strategy.num_replicas_in_sync} replicas at "
                 f"{where(call_site())}; expected a variable of the strategy, because each of them would write it once more. Make "
                 f"it in `with strategy.scope():`."
             )
