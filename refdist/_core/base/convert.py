@@ -60,6 +60,9 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
         raise ValueError(
             f"The value {value!r} is not rectangular; expected lists of equal length. Pad them."
         ) from error
+    if array.dtype == object and any(isinstance(item, np.ndarray) for item in array.flat):
+        texts = [item.item() if isinstance(item, np.ndarray) and not item.ndim else item for item in array.flat]
+        value = array = _objects(texts).reshape(array.shape)  # a list of tensors with one string each
     if array.dtype.kind in "US" or _is_text(array):
         # Taken from the value itself, because numpy strips trailing zero bytes.
         texts = np.array(value, dtype=object).ravel().tolist()
@@ -70,6 +73,12 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
             f"The value {_short(value)}, a {type(value).__name__}, is no tensor; expected a number, a string, an array, or lists "
             f"of these. Pass its parts."
         )
+    return array
+
+
+def _objects(items: list[Any]) -> np.ndarray[Any, Any]:
+    array = np.empty(len(items), object)
+    array[:] = items
     return array
 
 

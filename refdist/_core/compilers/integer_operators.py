@@ -82,7 +82,7 @@ def _divided(name: str) -> Prepare:
         convert = getattr(other, "__jax_array__", None)  # a variable
         other = other if convert is None else convert()
         whole = self.dtype.kind in "iu" and (
-            isinstance(other, int) or getattr(getattr(other, "dtype", None), "kind", "") in "iu"
+            isinstance(other, int) or getattr(getattr(other, "dtype", None), "kind", "f") in "iu"
         )
         return divide(draft, self, other, self if name.startswith("r") else other) if whole else (self, other)
 

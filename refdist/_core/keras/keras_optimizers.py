@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from refdist._core.base.call_sites import call_site, where
+from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.where import HERE
 from refdist._core.keras.keras_slices import remembered, whole
 from refdist._core.keras.keras_variables import adopted, held, tensor
@@ -85,7 +86,7 @@ def _applying(original: Callable[..., None]) -> Callable[..., None]:
         parts = [part for part in own if part is not None]
         missing = [held(one).name for one, gradient in zip(variables, gradients, strict=True) if gradient is None]
         name = f"gradients, with none for {', '.join(missing)}" if missing else None  # compared between the replicas
-        details = UpdateOf(self.name, [held(one) for one in variables], held(self.iterations))
+        details = UpdateOf(self.name, [held(one) for one in variables], held(self._iterations))
         summed = parts if aggregated else replica.all_reduce("SUM", parts, name=name)
         replica.update_together(details, merge, (summed,))
 
@@ -166,7 +167,13 @@ def clipped(optimizer: Any, gradients: list[Any], variables: list[Any], values: 
         if variable is getattr(optimizer, "dynamic_scale", None):
             scale = scale * value
     dense = [None if one is None else one / scale for one in _whole(gradients, variables)]
+    slices = [
+        IndexedSlices(one.values / scale, one.indices, one.dense_shape) if isinstance(one, IndexedSlices) else one
+        for one in gradients
+    ]
+    remembered(slices, dense)  # of slices, the norm is that of their values, as on one device
     clipped = inner._clip_gradients(dense)
+    remembered((), ())
     return [None if one is None else one * scale for one in clipped]
 
 

@@ -20,7 +20,7 @@ _embedding: Any = importlib.import_module("keras.src.layers.core.embedding")
 _ops: Any = importlib.import_module("keras.src.ops")
 _state: Any = importlib.import_module("keras.src.backend.common.global_state")
 
-_OF_EACH_SLICE = ("square", "abs")
+_OF_EACH_SLICE = ("square", "abs", "clip")
 _KNOWN = "refdist_slices"  # the attribute of Keras's state with tensors that were made of slices, and with these
 
 
@@ -48,13 +48,14 @@ def _added_up(slices: IndexedSlices, shape: Sequence[int]) -> Any:
     return _core.jnp.zeros(shape, values.dtype).at[tensor(slices.indices)].add(values)
 
 
-def _of_each_slice(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _of_each_slice(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def function(x: Any) -> Any:
+    def function(x: Any, *others: Any, **named: Any) -> Any:
         for dense, slices in _state.get_global_attribute(_KNOWN) or ():
             if dense is x:
-                return _added_up(IndexedSlices(original(tensor(slices.values)), slices.indices), x.shape)
-        return original(x)
+                values = original(tensor(slices.values), *others, **named)
+                return _added_up(IndexedSlices(values, slices.indices), x.shape)
+        return original(x, *others, **named)
 
     return function
 

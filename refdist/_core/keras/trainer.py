@@ -117,16 +117,16 @@ class Trainer(_trainer.JAXTrainer):
         return (loss if step is None else loss * step.share), others
 
     def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
-        if takes_data_alone(self, "train"):
-            return  # it makes variables in its first step, as a loop of the user's does
+        alone = takes_data_alone(self, "train")  # it makes variables in its first step, as a loop of the user's does
         try:
             with warnings.catch_warnings():
                 # Keras asks for the dtypes of the data; JAX 0.12 says that it narrows them, as it does with all.
                 warnings.filterwarnings("ignore", "Explicitly requested dtype")
                 super()._symbolic_build(iterator=iterator, data_batch=data_batch)
         except Exception as error:
-            raise_cause(error, self)
-            raise
+            if not alone:
+                raise_cause(error, self)
+                raise
 
     def _aggregate_additional_loss(self, loss: Any) -> Any:
         return scaled(super()._aggregate_additional_loss(loss))

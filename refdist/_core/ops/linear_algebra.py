@@ -231,7 +231,9 @@ def clip_by_global_norm(
 
 @operation
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: Any = None) -> Any:
-    """Make a tensor shorter, so that it has at most a length."""
+    """Make a tensor shorter, so that it has at most a length; of slices, the length is that of their values."""
+    if isinstance(t, IndexedSlices):
+        return IndexedSlices(clip_by_norm(t.values, clip_norm, axes), t.indices, t.dense_shape)
     given = convert_to_tensor(t)
     length = sqrt(reduce_sum(_squares(given), axes, keepdims=True))
     return given * clip_norm / maximum(length, clip_norm)

@@ -383,4 +383,5 @@ def _axis(axis: Any) -> Any:
 
 
 def sizes_of(shape: Any) -> tuple[int, ...]:
-    return (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(size) for size in shape)
+    alone = isinstance(shape, (int, np.integer)) or getattr(shape, "ndim", 1) == 0
+    return (int(shape),) if alone else tuple(int(size) for size in shape)

@@ -131,3 +131,10 @@ def test_large_integers_are_divided_exactly_where_numbers_are_exact(virtual):
     eager, staged = tf.constant(big) / 2, tf.function(lambda x: x / 2)(tf.constant(big))
 
     assert numbers(eager) == numbers(staged) == ("float64", [2**39 + 0.5, 2**51 + 0.5])
+
+
+@pytest.mark.parametrize("operate", [lambda x: x / 2.0, lambda x: 2.0 / x, lambda x: x // 2.0, lambda x: x % 1.5])
+def test_integers_and_numbers_with_a_point_give_what_they_give_eagerly(virtual, operate):
+    x = tf.constant([1, 2])
+
+    assert np.asarray(operate(x)).tolist() == np.asarray(tf.function(operate)(x)).tolist()

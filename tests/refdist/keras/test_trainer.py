@@ -182,3 +182,33 @@ def test_a_model_cannot_train_inside_a_replica_or_another_scope(strategy):
         strategy.run(lambda: model.predict(INPUTS, verbose=0))
     with other.scope(), pytest.raises(RuntimeError, match="one strategy at a time"):
         model.predict(INPUTS, verbose=0)
+
+
+class _Alone(tf.keras.Model):
+    """Its step takes a batch, and calls a part of the model, but never the model itself."""
+
+    def __init__(self, *, calls):
+        super().__init__()
+        self.calls, self.part = calls, tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(3)])
+
+    def call(self, x):
+        if not self.calls:
+            raise NotImplementedError
+        return self.part(x)
+
+    def train_step(self, x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self.part(x) - x) ** 2)
+        gradients = tape.gradient(loss, self.trainable_weights)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_weights, strict=True))
+        return {"loss": loss}
+
+
+@pytest.mark.parametrize("calls", [True, False])
+def test_a_model_whose_step_never_calls_it_is_built_if_it_can_be(strategy, tmp_path, calls):
+    model = made(strategy, lambda: _Alone(calls=calls))
+    model.compile("sgd")
+    kept = tf.keras.callbacks.ModelCheckpoint(str(tmp_path / "kept.weights.h5"), save_weights_only=True)
+    model.fit(np.ones((8, 3), np.float32), batch_size=4, verbose=0, callbacks=[kept] if calls else [])
+
+    assert calls == (tmp_path / "kept.weights.h5").exists()

@@ -45,3 +45,11 @@ def test_what_has_no_result_or_is_missing_is_told():
     ]:
         with pytest.raises(ValueError, match=text):
             call()
+
+
+def test_slices_are_made_shorter_by_the_length_of_their_values():
+    slices = tf.IndexedSlices(tf.ones([4, 1]), tf.constant([0, 0, 1, 2]), tf.constant([3, 1]))
+    found = tf.clip_by_norm(slices, 0.5)
+
+    assert isinstance(found, tf.IndexedSlices)
+    assert [[0.5], [0.25], [0.25]] == np.asarray(tf.convert_to_tensor(found)).tolist()  # TensorFlow 2.21

@@ -58,3 +58,12 @@ def test_text_stays_on_the_host_on_every_backend(any_backend):
     assert 3 == int(tf.strings.length(words))
     assert b"a-b" == tf.strings.reduce_join(tf.strings.split("a b"), separator="-").numpy()
     assert b"1.50" == tf.strings.as_string(tf.constant(1.5), precision=2).numpy()
+
+
+def test_a_list_of_tensors_of_text_is_a_tensor_of_text():
+    one = tf.constant("a b")
+
+    assert [[b"a", b"b"]] == tf.strings.split([one]).to_list()
+    assert [3, 3] == tf.strings.length([one, one]).numpy().tolist()
+    assert [[b"A B"], [b"A B"]] == tf.strings.upper([[one], [one]]).numpy().tolist()
+    assert [b"a b", b"a b"] == list(tf.data.Dataset.from_tensor_slices([one, one]).as_numpy_iterator())

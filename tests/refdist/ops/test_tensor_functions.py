@@ -269,3 +269,10 @@ def test_the_identity_of_slices_is_slices(any_backend, names, around):
 
     assert isinstance(same, tf.IndexedSlices)
     assert [[0.0, 0.0], [1.0, 2.0]] == np.asarray(tf.convert_to_tensor(same)).tolist()
+
+
+@pytest.mark.parametrize(
+    "make", [tf.zeros, tf.ones, lambda shape: tf.fill(shape, 1.0), lambda shape: tf.reshape([0, 0], shape)]
+)
+def test_a_scalar_tensor_is_a_shape_of_one_dimension(make):
+    assert (2,) == make(tf.constant(2)).shape
