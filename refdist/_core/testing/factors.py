@@ -1,7 +1,7 @@
 """By what factor two values differ, and whether rounding alone explains it."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,10 +29,40 @@ def precision(dtype: Any) -> float:
     return _PRECISION.get(dtype.name, 6e-2) if dtype.kind in _FLOATS else 0.0
 
 
-def agree(one: Fact, other: Fact, rtol: float) -> bool:
+class Limits:
+    """How closely facts must agree; the coarsest dtype of the program decides for numbers that were made Python's own."""
+
+    def __init__(self, rtol: float | None, facts: Mapping[Hashable, Fact]) -> None:
+        self._rtol = rtol
+        floats = [precision(fact.value.dtype) for fact in facts.values() if fact.kind != "return"]
+        self._coarsest = max(floats, default=precision(np.dtype(np.float32))) or precision(np.dtype(np.float32))
+        self._largest: dict[Any, float] = {}  # change of a variable, by the line that wrote it
+        for fact in facts.values():
+            if fact.before is not None and precision(fact.value.dtype) and fact.value.size:
+                size = float(np.nan_to_num(np.abs(fact.change)).max())
+                self._largest[fact.site] = max(size, self._largest.get(fact.site, 0.0))
+
+    def __call__(self, fact: Fact) -> float:
+        own = precision(fact.value.dtype)
+        if self._rtol is not None:
+            return self._rtol if own or fact.kind == "return" else 0.0
+        return max(own, self._coarsest) if own and fact.value.dtype.itemsize >= 8 else own
+
+    def noise(self, fact: Fact) -> float:
+        """What rounding makes of a gradient that is zero, such as that of a bias before a normalization.
+
+        One line, that of an optimizer, writes all variables; their gradients have one loss, and are rounded as that is.
+        """
+        return 0.0 if fact.before is None else self._largest.get(fact.site, 0.0) * self(fact) / 100
+
+
+def agree(one: Fact, other: Fact, rtol: float, noise: float = 0.0) -> bool:
     """Say whether the same fact of two runs is the same, up to rounding.
 
     What a write adds is compared, and not what it leaves: a small step in a wrong direction would drown in a large value.
+
+    Args:
+        noise: what rounding leaves of something that is nothing.
     """
     if one.parts or other.parts:
         return _parts_agree(one, other, rtol)
@@ -41,7 +71,7 @@ def agree(one: Fact, other: Fact, rtol: float) -> bool:
     if one.value.shape != other.value.shape:
         return False
     first, second = _wide(one.change), _wide(other.change)
-    bound = rtol * max(
+    bound = noise + rtol * max(
         _size(first), _size(second), *(_size(np.abs(_wide(x)).sum(0)) for x in _stacked(one, other)), 0.0
     )
     if one.before is not None and other.before is not None and one.before.shape == other.before.shape:

@@ -9,6 +9,7 @@ from hypothesis import strategies as generators
 
 import refdist as tf
 from refdist.testing import ReplicasDiffer, assert_same_on
+from tests.children import run_python
 from tests.thorough import examples
 
 pytestmark = pytest.mark.filterwarnings(
@@ -268,3 +269,33 @@ def test_correct_programs_are_never_told_anything(rows, width, seed, size, momen
         return {"losses": losses, "error": float(error.read_value() / seen.read_value()), "w": w}
 
     assert_same_on(program, replicas=(1, 2, 3))
+
+
+def test_a_gradient_that_is_zero_but_for_rounding_is_no_difference():
+    """That of a bias before a normalization; also in a process that loads Keras in the program, which draws numbers once."""
+    program = """
+import numpy as np
+import refdist as tf
+
+x = np.random.default_rng(0).normal(size=(16, 5)).astype("float32")
+layers = lambda: [tf.keras.Input((5,)), tf.keras.layers.Dense(4), tf.keras.layers.BatchNormalization(synchronized=True)]
+
+def program(strategy):
+    with strategy.scope():
+        model = tf.keras.Sequential([*layers(), tf.keras.layers.Dense(1)])
+        optimizer = tf.keras.optimizers.SGD(0.1)
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((model(x, training=True) - 1.0) ** 2) / 16
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+    for batch in strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensor_slices(x).batch(16).repeat(2)):
+        strategy.run(step, args=(batch,))
+
+tf.testing.assert_same_on(program)
+"""
+    done = run_python(program)
+
+    assert 0 == done.returncode, done.stderr
