@@ -20,6 +20,12 @@ Key = Callable[[Any], Hashable]
 Record = Callable[[Any, Sequence[range]], None]
 
 
+_UNRECORDED = (
+    "No sample was recorded, where each was to come once; expected some. An iterator that was made before the ledger was opened is "
+    "not recorded: call iter(), or begin the loop, inside of the `with` block."
+)
+
+
 class LedgerError(AssertionError):
     """Samples that were lost, repeated or badly shared; `findings` has each as a value."""
 
@@ -149,6 +155,8 @@ class Ledger:
             )
         universe = None if expected is None else tuple(dict.fromkeys(expected))
         asked = Question(each_once or expected is not None, universe, global_batch, even, shuffled)
+        if asked.each_once and not self.pipelines and universe != ():
+            return (Finding("unrecorded", _UNRECORDED),)
         with entered(ledger=None):
             return tuple(findings_of(self.deliveries, self.pipelines, asked, self._keys_of))
 

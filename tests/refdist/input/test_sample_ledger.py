@@ -236,3 +236,16 @@ def test_what_needs_a_key_says_so():
         record.check(each_once=True)
     with pytest.raises(TypeError, match="expected a function of one sample"), ledger(key="id"):
         pass
+
+
+def test_a_ledger_that_recorded_nothing_says_so():
+    tf.use("simulator", gpus=2)
+    strategy = tf.distribute.MirroredStrategy()
+    distributed = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2))
+    iterator = iter(distributed)
+    with tf.simulator.ledger(key=int) as ledger:
+        list(iterator)
+
+    assert ["unrecorded"] == [finding.kind for finding in ledger.findings(each_once=True)]
+    assert "made before the ledger was opened" in str(ledger.findings(expected=range(4))[0])
+    assert () == ledger.findings() == ledger.findings(expected=())
