@@ -268,3 +268,18 @@ def test_correct_programs_are_never_told_anything(rows, width, seed, size, momen
         return {"losses": losses, "error": float(error.read_value() / seen.read_value()), "w": w}
 
     assert_same_on(program, replicas=(1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"strategy": 5}, r"strategy=5; expected a function that makes one"),
+        ({"strategy": tf.distribute.get_strategy()}, "Pass the class, such as tf.distribute.MirroredStrategy"),
+        ({"except_for": 5}, r"except_for=5; expected a tuple of names"),
+        ({"except_for": None}, r"except_for=None; expected a tuple of names"),
+        ({"backend": ["simulator"]}, "expected one of simulator, host, jax"),
+    ],
+)
+def test_arguments_of_another_type_are_refused_with_what_to_write(given, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        assert_same_on(lambda strategy: 1.0, **given)
