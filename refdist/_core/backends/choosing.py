@@ -178,14 +178,14 @@ def _open(name: str, options: dict[str, Any]) -> Backend:
 
 
 def _made(name: str, options: dict[str, Any]) -> Backend:
-    target = _BUILT_IN.get(name)
+    target = _BUILT_IN.get(name) if isinstance(name, str) else None
     if target is not None:
         module, _, attribute = target.partition(":")
         factory: Callable[..., Backend] = getattr(_imported(module), attribute)
         return factory(**options)
     metadata = importlib.import_module("importlib.metadata")  # costs 30 ms, and is rarely needed
     others = {entry.name: entry for entry in metadata.entry_points(group="refdist.backends")}
-    if name not in others:
+    if not isinstance(name, str) or name not in others:
         raise ValueError(
             f"The backend is {name!r}; expected one of {', '.join(dict.fromkeys([*_BUILT_IN, *others]))}. Use one of these, or "
             f"install a package that offers it under the entry point group 'refdist.backends'."

@@ -51,7 +51,7 @@ _CALLS_BACK = (
     "staging.steady_calls",
     "tape.",
 )
-_CALLING_BACK = tuple(f"refdist._core.{module}" for module in _CALLS_BACK)
+_CALLING_BACK = tuple(__name__.replace("base.call_sites", module) for module in _CALLS_BACK)
 _USERS, _OURS, _SIMULATOR, _BETWEEN, _NATIVE = _Kind
 # Of a call, by code and instruction: whose it is, and its place in a site. The code is kept alive, so that no other gets its id.
 _KNOWN: dict[tuple[int, int], tuple[_Kind, Site, CodeType]] = {}

@@ -1,7 +1,8 @@
-"""Checks of functions that users pass."""
+"""Checks of functions that users pass, and of what these are called with."""
 
 import functools
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 NOT_RUN_WHEN_CALLED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -22,3 +23,13 @@ def require_callable(fn: Any, method: str = "run()") -> None:
             f"{method} got {body.__qualname__}, a generator or a coroutine function; expected an ordinary one, because its body "
             f"would never run. Remove yield, or async and await."
         )
+
+
+def require_arguments(args: Any, kwargs: Any, method: str = "run()") -> None:
+    """Raise unless the arguments for a function come in a tuple and a dict."""
+    if not isinstance(args, (tuple, list)):
+        raise ValueError(
+            f"{method} got args={args!r}; expected a tuple or list of positional arguments. Write args=({args!r},)."
+        )
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise ValueError(f"{method} got kwargs={kwargs!r}; expected a dict of keyword arguments, or None. Pass a dict.")

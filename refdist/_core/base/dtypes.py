@@ -51,7 +51,12 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     (dtype('float32'), dtype('int64'), dtype('float64'))
     """
     named = _NAMED.get(dtype) if isinstance(dtype, (type, str)) else None
-    return np.dtype(dtype) if named is None else named
+    try:
+        return np.dtype(dtype) if named is None else named
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"The dtype is {dtype!r}; expected a dtype, its name, or a type of Python or numpy. Use tf.float32 or the like."
+        ) from error
 
 
 def is_wide(dtype: Any) -> builtins.bool:
@@ -70,12 +75,7 @@ def as_dtype(type_value: Any) -> np.dtype[Any]:
     >>> as_dtype("float32").is_floating, as_dtype(int).max
     (True, 2147483647)
     """
-    try:
-        return numpy_dtype(type_value)
-    except TypeError as error:
-        raise TypeError(
-            f"as_dtype() got {type_value!r}; expected a dtype, its name, or a type of Python or numpy. Use tf.float32 or the like."
-        ) from error
+    return numpy_dtype(type_value)
 
 
 def _limit(name: str) -> Callable[[np.dtype[Any]], Any]:

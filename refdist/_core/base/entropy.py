@@ -39,7 +39,11 @@ _sources = [_Sources(None)]
 
 def set_seed(seed: int | None) -> None:
     """Make all further numbers the same in every process that sets the same seed."""
-    _sources[:] = [_Sources(None if seed is None else int(seed))]
+    try:
+        number = None if seed is None else int(seed)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"set_seed() got {seed!r}; expected an integer, or None. Pass one, such as 7.") from error
+    _sources[:] = [_Sources(number)]
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 import dataclasses
 import warnings
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -16,6 +16,10 @@ class RunOptions:
     experimental_enable_dynamic_batch_size: bool = True
     experimental_bucketizing_dynamic_shape: bool = False
     experimental_xla_options: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("experimental_enable_dynamic_batch_size", "experimental_bucketizing_dynamic_shape"):
+            _require(self, name, _FLAG, "True or False")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,8 +86,21 @@ def require_communication(options: Any, what: str) -> None:
         )
 
 
+_NUMBER = int, float, np.integer, np.floating
+_FLAG = bool, np.bool_, int, type(None)
+
+
+def _require(options: Any, name: str, kinds: tuple[type, ...], expected: str) -> None:
+    given = getattr(options, name)
+    if not isinstance(given, kinds):
+        raise TypeError(
+            f"{type(options).__name__}() got {name}={given!r}, a {type(given).__name__}; expected {expected}. Leave it out, or "
+            f"correct it."
+        )
+
+
 def _require_number(name: str, given: Any, otherwise: str) -> None:
-    if not isinstance(given, (int, float, np.integer, np.floating)) or isinstance(given, bool):
+    if not isinstance(given, _NUMBER) or isinstance(given, bool):
         raise TypeError(
             f"CommunicationOptions() got {name}={given!r}; expected a number that is not negative. {otherwise}"
         )
@@ -120,6 +137,12 @@ class InputOptions:
     experimental_place_dataset_on_device: bool = False
     experimental_per_replica_buffer_size: int = 1
 
+    def __post_init__(self) -> None:
+        for name in ("experimental_fetch_to_device", "experimental_place_dataset_on_device"):
+            _require(self, name, _FLAG, "True or False")
+        _require(self, "experimental_replication_mode", (InputReplicationMode, type(None)), "an InputReplicationMode")
+        _require(self, "experimental_per_replica_buffer_size", (*_NUMBER, type(None)), "a number")
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InputContext:
@@ -133,13 +156,38 @@ class InputContext:
     input_pipeline_id: int = 0
     num_replicas_in_sync: int = 1
 
+    def __post_init__(self) -> None:
+        for name in ("num_input_pipelines", "input_pipeline_id", "num_replicas_in_sync"):
+            if not hasattr(getattr(self, name), "__index__"):  # which tensors have
+                _require(self, name, _NUMBER, "a number")
+
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
         """Divide a global batch size by the number of replicas."""
         count = self.num_replicas_in_sync
-        if global_batch_size % count:
+        try:
+            rest = global_batch_size % count
+        except TypeError as error:
+            raise TypeError(
+                f"get_per_replica_batch_size() got global_batch_size={global_batch_size!r}; expected a number, of all rows of a "
+                f"batch. Pass an int."
+            ) from error
+        if rest:
             nearest = -(-global_batch_size // count) * count
             raise ValueError(
                 f"get_per_replica_batch_size() got global_batch_size={global_batch_size}; expected a multiple of the {count} "
                 f"replicas in sync. Use {nearest}, or batch per replica in your dataset function."
             )
         return global_batch_size // count
+
+
+def _refused(self: Any, name: str, value: Any) -> Never:
+    fields = ", ".join(field.name for field in dataclasses.fields(self))
+    raise dataclasses.FrozenInstanceError(
+        f"{type(self).__name__}.{name} was set to {value!r}; expected no change, because these are fixed once they are made. Make "
+        f"others with {type(self).__name__}(...), which takes {fields}."
+    )
+
+
+# What Python itself says of an attribute that there is not is about super().
+for _kind in (RunOptions, CommunicationOptions, ValueContext, InputOptions, InputContext):
+    _kind.__setattr__ = _refused  # pyright: ignore[reportAttributeAccessIssue]

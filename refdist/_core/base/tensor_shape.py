@@ -28,7 +28,12 @@ class TensorShape:
             self._sizes = None
         else:
             sizes = dims if hasattr(dims, "__iter__") else (dims,)
-            self._sizes = tuple(None if size is None else operator.index(size) for size in sizes)
+            try:
+                self._sizes = tuple(None if size is None else operator.index(size) for size in sizes)
+            except TypeError as error:
+                raise TypeError(
+                    f"The shape is {dims!r}; expected integers, with None for any size. Write it as a list: [2, 3]."
+                ) from error
             if any(size is not None and size < 0 for size in self._sizes):
                 raise ValueError(f"TensorShape() got {dims!r}; expected sizes of at least 0. Write None for any size.")
 

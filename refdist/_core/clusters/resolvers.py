@@ -35,6 +35,15 @@ class ClusterResolver(abc.ABC):
         return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
 
 
+def require_cluster_resolver(resolver: Any, what: str) -> None:
+    """Raise unless a cluster resolver says what the cluster is."""
+    if not isinstance(resolver, ClusterResolver):
+        raise TypeError(
+            f"{what} got cluster_resolver={resolver!r}; expected a tf.distribute.cluster_resolver.ClusterResolver. Make one, such "
+            f"as TFConfigClusterResolver()."
+        )
+
+
 class SimpleClusterResolver(ClusterResolver):
     """Takes everything as it is given."""
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
+from refdist._core.base.callables import require_arguments
 from refdist._core.base.errors import OutOfRangeError
 from refdist._core.base.where import HERE
 from refdist._core.input.dataset import Dataset, DatasetIterator, to_tensor
@@ -15,7 +16,6 @@ from refdist._core.input.sample_ledger import Feed, Ledger
 from refdist._core.replicas import context
 from refdist._core.seam.backend import host_device
 from refdist._core.staging.function import Function
-from refdist._core.strategies.arguments import require_arguments
 from refdist._core.strategies.parameter_server import ParameterServerStrategy, current_worker
 from refdist._core.variables.tensors import current_value
 
@@ -164,7 +164,7 @@ class ClusterCoordinator:
                 f"schedule() got {fn!r}; expected a tf.function, because workers run programs. Decorate it with @tf.function."
             )
         self._require_coordinator("schedule()")
-        require_arguments(args or (), kwargs)
+        require_arguments(args or (), kwargs, "schedule()")
         if any(isinstance(leaf, RemoteValue) for leaf in nest.flatten([*(args or ()), dict(kwargs or {})])):
             raise ValueError(
                 "schedule() got a RemoteValue as an argument; expected what it stands for. Pass the result of its get()."

@@ -73,7 +73,11 @@ class Tensor(np.ndarray):
     get_shape, set_shape = get_shape, set_shape
 
     def __getitem__(self, key: Any) -> Any:
-        result = super().__getitem__(key)
+        try:
+            result = super().__getitem__(key)
+        except IndexError:
+            _require_indices(key)
+            raise
         return result if isinstance(result, Tensor) else self.like(np.asarray(result, self.dtype))
 
     def __setitem__(self, key: Any, value: Any) -> Never:
@@ -100,6 +104,19 @@ class Tensor(np.ndarray):
 
     def __reduce__(self) -> Any:
         return make, (np.array(self, copy=True), self.device)
+
+
+def _require_indices(key: Any) -> None:
+    """Raise if a tensor was indexed with what is no index; one that is out of range is another mistake."""
+    for part in key if isinstance(key, tuple) else (key,):
+        if part is None or part is Ellipsis or isinstance(part, slice):
+            continue
+        index = np.asarray(part)
+        if index.size and index.dtype.kind not in "iub":
+            raise TypeError(
+                f"A tensor was indexed with {part!r}, a {type(part).__name__}; expected integers, slices, `...`, None, or tensors "
+                f"of integers or truth values. Convert it with int() or tf.cast()."
+            )
 
 
 def _operator(name: str, operation: Callable[[Any, Any], Any]) -> Any:

@@ -1,6 +1,9 @@
 """Dataset: a lazy chain of small stages, with the documented methods."""
 
+import contextlib
 import glob
+import operator
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -97,12 +100,10 @@ class Dataset(RarerMethods):
         file_pattern: Any, shuffle: bool | None = None, seed: int | None = None, name: Any = None
     ) -> "Dataset":
         """List the files that match one or more patterns, shuffled unless told otherwise."""
-        patterns = [file_pattern] if isinstance(file_pattern, str) else list(file_pattern)
-        names = sorted({name for pattern in patterns for name in glob.glob(str(pattern))})
+        patterns, seed = _patterns(file_pattern), _seed("list_files", seed)
+        names = sorted({name for pattern in patterns for name in glob.glob(pattern)})
         if not names:
-            raise ValueError(
-                f"No file matches {', '.join(map(str, patterns))}; expected at least one. Correct the pattern."
-            )
+            raise ValueError(f"No file matches {', '.join(patterns)}; expected at least one. Correct the pattern.")
         found = Dataset(sources.FileNames(np.array([name.encode() for name in names], dtype=object)))
         return found if shuffle is False else found.shuffle(len(names), seed=seed)
 
@@ -203,7 +204,7 @@ class Dataset(RarerMethods):
         self, buffer_size: int, seed: int | None = None, reshuffle_each_iteration: bool | None = None, name: Any = None
     ) -> "Dataset":
         """Shuffle the elements within a buffer; the same seed gives the same order."""
-        size = _positive("shuffle", "buffer_size", buffer_size)
+        size, seed = _positive("shuffle", "buffer_size", buffer_size), _seed("shuffle", seed)
         return Dataset(transforms.Shuffle(self.stage, size, seed, reshuffle_each_iteration is not False))
 
     def shard(self, num_shards: int, index: int, name: Any = None) -> "Dataset":
@@ -235,11 +236,12 @@ class Dataset(RarerMethods):
 
     def enumerate(self, start: int = 0, name: Any = None) -> "Dataset":
         """Number the elements."""
-        return Dataset(transforms.Enumerate(self.stage, int(start)))
+        return Dataset(transforms.Enumerate(self.stage, _integer("enumerate", "start", start)))
 
-    def prefetch(self, buffer_size: int, name: Any = None) -> "Dataset":
-        """Say how many elements may be made before they are wanted."""
-        return Dataset(transforms.Prefetch(self.stage, int(buffer_size)))
+    def prefetch(self, buffer_size: int | None, name: Any = None) -> "Dataset":
+        """Say how many elements may be made before they are wanted; None is AUTOTUNE."""
+        given = AUTOTUNE if buffer_size is None else int(buffer_size) if isinstance(buffer_size, bool) else buffer_size
+        return Dataset(transforms.Prefetch(self.stage, _integer("prefetch", "buffer_size", given)))
 
     def cache(self, filename: str = "", name: Any = None) -> "Dataset":
         """Keep the elements of the first complete loop, in memory or in a file that later programs find."""
@@ -255,6 +257,7 @@ class Dataset(RarerMethods):
 
     def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":
         """Hand the dataset to a function that returns another one."""
+        require_callable(transformation_func, "apply()")
         made = transformation_func(self)
         if not isinstance(made, Dataset):
             raise TypeError(f"apply() got a {type(made).__name__} from its function; expected a Dataset. Return one.")
@@ -262,6 +265,7 @@ class Dataset(RarerMethods):
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: Any = None) -> Any:
         """Fold all elements into one state: `state = reduce_func(state, element)`."""
+        require_callable(reduce_func, "reduce()")
         state = nest.map_structure(to_tensor, sources.element_of(initial_state))
         for element in self:
             state = reduce_func(state, element)
@@ -346,9 +350,24 @@ def _function(method: str, function: Any) -> Callable[..., Any]:
 
 
 def _integer(method: str, name: str, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{method}() got {name}={value!r}; expected an integer. Convert it with int().")
-    return int(value)
+    with contextlib.suppress(TypeError):
+        if not isinstance(value, bool):
+            return operator.index(value)
+    raise TypeError(f"{method}() got {name}={value!r}; expected an integer. Convert it with int().")
+
+
+def _seed(method: str, seed: Any) -> int | None:
+    return None if seed is None else _integer(method, "seed", int(seed) if isinstance(seed, bool) else seed)
+
+
+def _patterns(given: Any) -> list[str]:
+    flat: list[Any] = np.ravel(np.array(list(given) if isinstance(given, (set, frozenset)) else given, object)).tolist()
+    try:
+        return [os.fsdecode(pattern) for pattern in flat]
+    except TypeError as error:
+        raise TypeError(
+            f"list_files() got {given!r}; expected a pattern such as 'data/*.tfrecord', or a list of them. Write them as text."
+        ) from error
 
 
 def _positive(method: str, name: str, value: Any) -> int:

@@ -4,7 +4,7 @@ import collections
 import importlib
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
@@ -88,7 +88,8 @@ class RarerMethods:
         cls, datasets: Sequence[Any], choice_dataset: Any, stop_on_empty_dataset: bool = True
     ) -> Any:
         """Take elements of several datasets, as a dataset of their numbers says."""
-        return cls.of(selections.Choose([one.stage for one in datasets], choice_dataset.stage, stop_on_empty_dataset))
+        stages, (choice,) = _stages("choose_from_datasets", datasets), _stages("choose_from_datasets", [choice_dataset])
+        return cls.of(selections.Choose(stages, choice, stop_on_empty_dataset))
 
     @classmethod
     def sample_from_datasets(
@@ -100,13 +101,19 @@ class RarerMethods:
         rerandomize_each_iteration: bool | None = None,
     ) -> Any:
         """Take elements of several datasets at random, by weights; which ones, TensorFlow draws otherwise."""
-        shares = np.ones(len(datasets)) if weights is None else np.asarray(weights, np.float64)
-        if shares.shape != (len(datasets),):
+        every = _stages("sample_from_datasets", datasets)
+        try:
+            shares = np.ones(len(every)) if weights is None else np.asarray(weights, np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"sample_from_datasets() got weights={weights!r}; expected a number for each dataset. Pass a list, or none."
+            ) from error
+        if shares.shape != (len(every),):
             raise ValueError(
-                f"sample_from_datasets() got weights of shape {shares.shape}; expected {(len(datasets),)}, one for each dataset. "
+                f"sample_from_datasets() got weights of shape {shares.shape}; expected {(len(every),)}, one for each dataset. "
                 f"Correct them."
             )
-        stages = [one.stage for one, share in zip(datasets, shares, strict=True) if share > 0]
+        stages = [stage for stage, share in zip(every, shares, strict=True) if share > 0]
         odds = shares[shares > 0] / max(shares[shares > 0].sum(), 1e-300)
         if len(stages) == 1:
             return cls.of(stages[0])
@@ -220,6 +227,18 @@ _LACKING = {
     "rejection_resample": "sample_from_datasets(), with a filter() for each class",
     "snapshot": "cache(), or tf.io.TFRecordWriter",
 }
+
+
+def _stages(method: str, datasets: Any) -> list[Stage]:
+    several = isinstance(datasets, Iterable) and not isinstance(datasets, RarerMethods)
+    found: list[Any] = list(datasets) if several else [None]
+    for one in found:
+        if not isinstance(one, RarerMethods):
+            raise TypeError(
+                f"{method}() got a {type(one if several else datasets).__name__}; expected a list of tf.data.Datasets. Make "
+                f"datasets of the parts, for example with from_tensor_slices()."
+            )
+    return [one.stage for one in found]
 
 
 def _function(method: str, function: Any) -> Callable[..., Any]:

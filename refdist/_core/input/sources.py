@@ -218,7 +218,7 @@ class Loader(Generated):
                 f"The data are a {type(loader).__name__}, which can be iterated over once; expected a dataset, a list, or a "
                 f"function that returns a new iterator. Wrap it: lambda: make_iterator()."
             )
-        if not callable(loader) and not hasattr(loader, "__iter__"):
+        if (isinstance(loader, type) or not callable(loader)) and not hasattr(loader, "__iter__"):
             raise TypeError(
                 f"The data are a {type(loader).__name__}; expected a tf.data.Dataset, or something that can be iterated over, "
                 f"such as a list of batches. Make a dataset with tf.data.Dataset.from_tensor_slices()."

@@ -121,7 +121,8 @@ def _require_one_scope(optimizer: Any, variables: Sequence[Any], strategy: Strat
                 raise ValueError(
                     f"apply_gradients() at {where(call_site())}, in a replica of {strategy!r}, met {kind} {held(one).name!r}, "
                     f"made {made}; expected the optimizer and its variables to be of that strategy: on TensorFlow each replica "
-                    f"would write them once more. Make the model and the optimizer in `with strategy.scope():`."
+                    f"would write them once more. Make the model and the optimizer in `with strategy.scope():`, and call "
+                    f"build() there."
                 )
 
 

@@ -383,5 +383,6 @@ def _axis(axis: Any) -> Any:
 
 
 def sizes_of(shape: Any) -> tuple[int, ...]:
-    alone = isinstance(shape, (int, np.integer)) or getattr(shape, "ndim", 1) == 0
-    return (int(shape),) if alone else tuple(int(size) for size in shape)
+    if isinstance(shape, int) or getattr(shape, "ndim", 1) == 0:  # also a scalar tensor
+        return (int(shape),)
+    return tuple(int(size) for size in shape)

@@ -80,10 +80,14 @@ class ReplicaContext:
         gets its own component of the result.
         """
         self.require_current("merge_call")
-        if not callable(merge_fn) or not isinstance(args, (tuple, list)):
+        if (
+            not callable(merge_fn)
+            or not isinstance(args, (tuple, list))
+            or not (kwargs is None or isinstance(kwargs, Mapping))
+        ):
             raise TypeError(
-                f"merge_call() got merge_fn={merge_fn!r} and args={args!r}; expected a function, and a tuple of arguments. Write "
-                f"merge_call(function, args=(value,))."
+                f"merge_call() got merge_fn={merge_fn!r}, args={args!r} and kwargs={kwargs!r}; expected a function, a tuple of "
+                f"arguments, and a dict of named ones. Write merge_call(function, args=(value,))."
             )
         named = dict(kwargs or {})
         details = NamedFunction(merge_fn, len(args), tuple(sorted(named)))

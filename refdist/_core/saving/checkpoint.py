@@ -12,10 +12,11 @@ from typing import Any
 from refdist._core.backends.choosing import using
 from refdist._core.base.call_sites import call_site, where
 from refdist._core.base.errors import NotFoundError
+from refdist._core.base.where import HERE
 from refdist._core.saving.array_file import Arrays, read_arrays, write_arrays
 from refdist._core.saving.checkpoint_state import SUFFIX, CheckpointState
 from refdist._core.saving.module import ROOT, SavedValues, Trackable, has_arrays, is_trackable, joined, named_variables
-from refdist._core.saving.saving_options import CheckpointOptions, require_options
+from refdist._core.saving.saving_options import CheckpointOptions, path_of, require_options
 from refdist._core.variables.variable import Variable
 
 _COUNTER = "save_counter"
@@ -214,6 +215,12 @@ def restored(checkpoint: Checkpoint, arrays: Arrays) -> tuple[SavedValues, list[
 
 def next_number(checkpoint: Checkpoint) -> int:
     """Count a save; a number is used once, even if what is written under it fails."""
+    frame = HERE.get().frame
+    if frame is not None and frame.replica is not None and frame.replica.num_replicas_in_sync > 1:
+        raise RuntimeError(
+            f"save() was called in one of {frame.replica.num_replicas_in_sync} replicas at {where(call_site())}; expected a call "
+            f"outside of them, because each of them would save once more. Save after run(), or in the function of a merge_call()."
+        )
     with _COUNTING:
         return int(checkpoint.save_counter.assign_add(1).numpy())
 
@@ -242,12 +249,13 @@ def _arrays(checkpoint: Checkpoint) -> Arrays:  # not a method, because users ma
     return {path: variable.numpy() for path, variable in named_variables(checkpoint)}
 
 
-def _existing(path: str) -> Path:
+def _existing(save_path: str) -> Path:
     """The file of a checkpoint; one that does not exist is told by whoever reads it."""
+    path = path_of(save_path, "restore()")
     if os.path.isdir(path) and not _file(path).exists():
         raise NotFoundError(
             f"restore() got {path}, a folder; expected the name of a checkpoint, as save() has returned it. Pass "
-            f"tf.train.latest_checkpoint({str(path)!r})."
+            f"tf.train.latest_checkpoint({path!r})."
         )
     return _file(path)
 

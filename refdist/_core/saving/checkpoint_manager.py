@@ -21,7 +21,7 @@ from refdist._core.saving.checkpoint_state import (
     numbered_checkpoints,
 )
 from refdist._core.saving.crew import crew_of
-from refdist._core.saving.saving_options import CheckpointOptions, require_options
+from refdist._core.saving.saving_options import CheckpointOptions, path_of, require_options
 
 _SECONDS_PER_HOUR = 3600
 
@@ -79,17 +79,21 @@ class CheckpointManager:
                 f"tf.train.Checkpoint(model=...), directory, max_to_keep=3)."
             )
         if max_to_keep is not None and (
-            isinstance(max_to_keep, bool) or int(max_to_keep) != max_to_keep or max_to_keep < 1
+            isinstance(max_to_keep, bool)
+            or not isinstance(max_to_keep, (int, float, np.number))
+            or int(max_to_keep) != max_to_keep
+            or max_to_keep < 1
         ):
             raise ValueError(
-                f"CheckpointManager() got max_to_keep={max_to_keep}; expected at least 1, or None to keep all. Pass one of these."
+                f"CheckpointManager() got max_to_keep={max_to_keep!r}; expected at least 1, or None to keep all. Pass one of these."
             )
         if checkpoint_interval is not None and step_counter is None:
             raise ValueError(
                 f"CheckpointManager() got checkpoint_interval={checkpoint_interval} and no step_counter; expected both, because "
                 f"the interval is one of steps. Pass step_counter=optimizer.iterations, or a variable of your own."
             )
-        self._checkpoint, self._directory, self._name = checkpoint, str(directory), checkpoint_name
+        self._checkpoint, self._name = checkpoint, checkpoint_name
+        self._directory = path_of(directory, "CheckpointManager()")
         self._most, self._every_hours = max_to_keep, keep_checkpoint_every_n_hours
         self._steps, self._interval, self._initialize = step_counter, checkpoint_interval, init_fn
         self._last_step = None if last_checkpoint_step is None else _number(last_checkpoint_step)

@@ -1,5 +1,6 @@
 """Options of checkpoints and saved models: most say how TensorFlow is to write its files, and change nothing here."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -91,6 +92,16 @@ def require_options(options: Any, kind: type, what: str) -> None:
         raise TypeError(
             f"{what} got options={options!r}, a {type(options).__name__}; expected {kind.__name__}, or None. Leave it out."
         )
+
+
+def path_of(path: Any, what: str) -> str:
+    """The text of a path."""
+    try:
+        return os.fsdecode(path)
+    except TypeError as error:
+        raise TypeError(
+            f"{what} got {path!r}, a {type(path).__name__}; expected a path. Pass it as text, or as a pathlib.Path."
+        ) from error
 
 
 def _require_absent(what: str, **given: Any) -> None:

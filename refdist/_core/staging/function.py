@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from refdist._core.base import nest
-from refdist._core.base.callables import require_callable
+from refdist._core.base.callables import require_arguments, require_callable
 from refdist._core.base.errors import OutOfRangeError
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas import context
@@ -35,7 +35,6 @@ from refdist._core.staging.returned_values import returned_from_draft, returned_
 from refdist._core.staging.steady_calls import SteadyCalls
 from refdist._core.staging.trace_count import Signature, Sizes, Traces
 from refdist._core.staging.writer import Call
-from refdist._core.strategies.arguments import require_arguments
 from refdist._core.strategies.strategy import StrategyBase
 
 _MOST_CLOSURES = 4

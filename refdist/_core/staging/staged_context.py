@@ -8,6 +8,7 @@ from refdist._core.base.call_sites import call_site
 from refdist._core.base.where import HERE, entered
 from refdist._core.replicas.context import ReplicaContext, crossed
 from refdist._core.replicas.meeting import Meeting
+from refdist._core.replicas.merge_call import require_fitting
 from refdist._core.replicas.values import DistributedValues
 from refdist._core.staging.replica_draft import ReplicaDraft, UnevenReplicas
 from refdist._core.staging.stand_ins import closed_slices, opened_slices
@@ -54,6 +55,8 @@ class StagedContext(ReplicaContext):
         try:
             result = function(strategy, *positional, **named)
         except Exception as error:
+            if isinstance(error, TypeError):
+                require_fitting(payloads[0][0], strategy, positional, named)
             shared = any(self._draft.one_for_all(leaf) for leaf in nest.flatten(given))
             if shared and not self._draft.once and self._draft.count > 1:
                 raise UnevenReplicas from error  # others may have values of their own here, which only Python sees together

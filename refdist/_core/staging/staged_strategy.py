@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
+from refdist._core.base.callables import require_arguments, require_callable
 from refdist._core.base.enums import ReduceOp, VariableAggregation
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.options import CommunicationOptions
@@ -26,7 +27,8 @@ from refdist._core.staging.stand_ins import (
     is_text,
     of_all_replicas,
 )
-from refdist._core.strategies.cross_device_ops import divided, require_joinable, require_numbers
+from refdist._core.strategies.arguments import pairs_of
+from refdist._core.strategies.cross_device_ops import devices_of, divided, require_joinable, require_numbers
 from refdist._core.strategies.numerics import Judge, allow_nonfinite
 from refdist._core.strategies.packing import exchanged_together, packs_of
 from refdist._core.strategies.rebinding import watched as watched_names
@@ -62,6 +64,8 @@ class StagedExtended(StrategyExtended):
     def run(self, strategy: "StrategyBase", fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         draft = self.draft
         draft.require_outside("strategy.run()")
+        require_callable(fn)
+        require_arguments(args, kwargs)
         draft.runs += 1
         once = draft.once or self._count == 1
 
@@ -199,14 +203,15 @@ class StagedExtended(StrategyExtended):
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None) -> list[Any]:
         op, options = ReduceOp.of(reduce_op), self.communication(options, "batch_reduce_to()")
+        given = pairs_of(value_destination_pairs)
         if not self._batches(options):
-            return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
+            return [self.reduce_to(op, value, to, options) for value, to in given]
         with self._entered("batch_reduce_to()"):
-            prepared = [self._reducible(op, value) for value, _ in value_destination_pairs]
+            prepared = [self._reducible(op, value) for value, _ in given]
             if not all(isinstance(value, DistributedValues) for value in prepared):
-                return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
+                return [self.reduce_to(op, value, to, options) for value, to in given]
             results = self._combined_together(op, [value.values[0] for value in prepared], options)
-            pairs = zip(results, value_destination_pairs, strict=True)
+            pairs = zip(results, given, strict=True)
             return [self._spread(result) if _several(to) else result for result, (_, to) in pairs]
 
     def _spread(self, result: Any) -> Any:
@@ -341,6 +346,10 @@ class StagedExtended(StrategyExtended):
 
 
 def _several(destinations: Any) -> bool:
-    if isinstance(destinations, (list, tuple)):
-        return len(cast("Sequence[Any]", destinations)) > 1
-    return isinstance(destinations, DistributedValues)
+    """Say whether a result goes to several devices; what is no destination is refused as outside of functions."""
+    if isinstance(destinations, DistributedValues):
+        return True  # not by where its components are: those of a program are not made for that
+    if isinstance(destinations, (list, tuple)) and destinations:
+        several = [_several(one) for one in cast("Sequence[Any]", destinations)]
+        return len(several) > 1 or several[0]
+    return len(devices_of(destinations)) > 1

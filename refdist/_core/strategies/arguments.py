@@ -1,12 +1,13 @@
 """What a user gives to `run`: checked, taken apart, and given to each replica."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from refdist._core.base import nest
+from refdist._core.base.callables import require_arguments
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.options import RunOptions
 from refdist._core.devices.tensor import Tensor
@@ -96,16 +97,6 @@ class Arguments:
         ]
 
 
-def require_arguments(args: Any, kwargs: Any) -> None:
-    """Raise unless the arguments of a run come in a tuple and a dict."""
-    if not isinstance(args, (tuple, list)):
-        raise ValueError(
-            f"run() got args={args!r}; expected a tuple or list of positional arguments. Write args=({args!r},)."
-        )
-    if kwargs is not None and not isinstance(kwargs, Mapping):
-        raise ValueError(f"run() got kwargs={kwargs!r}; expected a dict of keyword arguments, or None. Pass a dict.")
-
-
 def require_options(options: Any) -> None:
     """Raise unless the options of a run are RunOptions or None."""
     if options is not None and not isinstance(options, RunOptions):
@@ -113,6 +104,18 @@ def require_options(options: Any) -> None:
             f"run() got options={options!r}, a {type(options).__name__}; expected tf.distribute.RunOptions, or None. Pass "
             f"arguments of the function in args or kwargs."
         )
+
+
+def pairs_of(pairs: Any, what: str = "batch_reduce_to()") -> list[tuple[Any, Any]]:
+    """The values that are to be combined together, each with its destinations."""
+    given = list(pairs) if isinstance(pairs, (list, tuple, Iterator, ItemsView)) else [pairs]
+    for pair in given:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise ValueError(
+                f"{what} got {pair!r}; expected a list of pairs of a value and its destinations. Write "
+                f"[(value, destinations), ...]."
+            )
+    return [(value, to) for value, to in given]
 
 
 def require_count(value: DistributedValues, count: int) -> None:

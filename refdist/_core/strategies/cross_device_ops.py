@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from refdist._core.base.callables import require_callable
 from refdist._core.base.common_values import CommonValues, once
 from refdist._core.base.enums import CommunicationImplementation, ReduceOp
 from refdist._core.base.errors import InvalidArgumentError
@@ -20,6 +21,7 @@ from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, Mirrored, PerReplica
 from refdist._core.seam.backend import NOWHERE
 from refdist._core.seam.capabilities import Timed, capability
+from refdist._core.strategies.arguments import pairs_of
 from refdist._core.strategies.packing import packs_of, taken_apart
 from refdist._core.variables.tensors import as_tensor
 
@@ -48,7 +50,7 @@ class CrossDeviceOps:
         op, options = ReduceOp.of(reduce_op), _said(options, "batch_reduce()")
         pairs = [
             (value if isinstance(value, DistributedValues) and not value.is_variable else _tensors_of(value), to)
-            for value, to in value_destination_pairs
+            for value, to in pairs_of(value_destination_pairs, "batch_reduce()")
         ]
         if pairs and all(len(value.values) == 1 and _is_there(value, to) for value, to in pairs):
             return [_alone(value) for value, _ in pairs]
@@ -172,6 +174,8 @@ class ReductionToOneDevice(CrossDeviceOps):
     def __init__(
         self, reduce_to_device: str | None = None, accumulation_fn: Callable[[Sequence[Any]], Any] | None = None
     ) -> None:
+        if accumulation_fn is not None:
+            require_callable(accumulation_fn, "ReductionToOneDevice()")
         self._device = reduce_to_device
         self._accumulate = accumulation_fn
 
@@ -331,10 +335,14 @@ def _require_alike(tensors: Sequence[Any]) -> None:
 def require_joinable(tensors: Sequence[Any], axis: int) -> None:
     """Raise unless tensors can be joined along an axis."""
     rank = len(tensors[0].shape)
+    if not rank:
+        raise ValueError(
+            "Scalars were to be gathered; expected tensors with a dimension to join along. Give each one with tensor[None]."
+        )
     if not isinstance(axis, int) or not -rank <= axis < rank:
         raise ValueError(
             f"The axis is {axis!r} for values of shape {tuple(tensors[0].shape)}; expected an int from {-rank} to "
-            f"{rank - 1}. Gathering needs a dimension to join along: give a scalar one with tensor[None]."
+            f"{rank - 1}. Name a dimension of the values."
         )
     others = [tuple(size for d, size in enumerate(t.shape) if d != axis % rank) + (t.dtype,) for t in tensors]
     for index, other in enumerate(others):

@@ -165,11 +165,11 @@ class EagerExtended(StrategyExtended):
         """Combine several per-replica values, each to its own destinations."""
         op, options = ReduceOp.of(reduce_op), self.communication(options, "batch_reduce_to()")
         with self._entered("batch_reduce_to()"):
-            pairs = [(self._reducible(op, value), to) for value, to in value_destination_pairs]
+            pairs = [(self._reducible(op, value), to) for value, to in arguments.pairs_of(value_destination_pairs)]
             if Served.running is not None:
                 hungry_replicas.look_at_pairs(op, pairs)
             if not all(isinstance(value, DistributedValues) for value, _ in pairs):
-                return [self.reduce_to(op, value, to, options) for value, to in value_destination_pairs]
+                return [self.reduce_to(op, value, to, options) for value, to in pairs]
             if self.plan.workers > 1 and pairs:
                 # One exchange for all values: what takes time is that the workers wait for each other.
                 mine = list(zip(*[value.values for value, _ in pairs], strict=True))

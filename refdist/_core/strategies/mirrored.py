@@ -1,10 +1,10 @@
 """MirroredStrategy: synchronous training on the devices of one machine."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from refdist._core.backends.choosing import current
-from refdist._core.devices.device import Device, DeviceName, resolve_all
+from refdist._core.devices.device import Device, DeviceName, PhysicalDevice, resolve_all
 from refdist._core.seam.backend import Backend, host_device
 from refdist._core.strategies.cross_device_ops import CrossDeviceOps, NcclAllReduce
 from refdist._core.strategies.extended import EagerExtended
@@ -29,12 +29,16 @@ def mirrored_plan(names: Sequence[DeviceName] | None, cross_device_ops: CrossDev
 
 def chosen_devices(names: Sequence[DeviceName] | None, backend: Backend) -> tuple[Device, ...]:
     """The named devices, each once; or all GPUs; or, where there is none, the CPU."""
-    if isinstance(names, str):
+    if isinstance(names, (str, PhysicalDevice)):
         raise ValueError(f"The devices are {names!r}; expected a list of names. Write [{names!r}].")
+    if names is not None and (not isinstance(names, Collection) or hasattr(names, "__array__")):
+        raise TypeError(
+            f"The devices are {names!r}, a {type(names).__name__}; expected a list of names. Write ['GPU:0', 'GPU:1']."
+        )
     if not names:
         host = host_device(backend)
         return tuple(d for d in backend.devices() if d.kind == "GPU" and d.beside(host)) or (host,)
-    devices = resolve_all(names, backend.devices())
+    devices = resolve_all(list(names), backend.devices())
     twice = sorted({device.short for device in devices if devices.count(device) > 1}) if _repeats(devices) else []
     if twice:
         raise ValueError(

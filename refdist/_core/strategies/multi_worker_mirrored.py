@@ -10,7 +10,12 @@ from refdist._core.backends.choosing import current, stay_with
 from refdist._core.base.enums import CommunicationImplementation
 from refdist._core.base.options import NO_HINTS, CommunicationOptions
 from refdist._core.clusters.membership import found
-from refdist._core.clusters.resolvers import ClusterResolver, ScheduledClusterResolver, TFConfigClusterResolver
+from refdist._core.clusters.resolvers import (
+    ClusterResolver,
+    ScheduledClusterResolver,
+    TFConfigClusterResolver,
+    require_cluster_resolver,
+)
 from refdist._core.clusters.workers import require_agreement, workers_run_together
 from refdist._core.processes.cluster_member import ClusterMember
 from refdist._core.seam.backend import Backend, host_device
@@ -26,7 +31,8 @@ from refdist._core.variables.placement import Placement
 
 def multi_worker_plan(resolver: ClusterResolver | None, options: Any = None) -> Plan:
     """A replica, and a copy of every variable, on each device of each worker; this plan covers one of the workers."""
-    chosen = resolver or _found_resolver()
+    chosen = _found_resolver() if resolver is None else resolver
+    require_cluster_resolver(chosen, "MultiWorkerMirroredStrategy()")
     communication = _communication(options)
     spec = chosen.cluster_spec()
     peers = [f"{job}:{index}" for job in ("chief", "worker") if job in spec.jobs for index in spec.task_indices(job)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from refdist._core.backends.choosing import current
 from refdist._core.base.where import HERE, entered
-from refdist._core.clusters.resolvers import ClusterResolver
+from refdist._core.clusters.resolvers import ClusterResolver, require_cluster_resolver
 from refdist._core.devices.device import Device
 from refdist._core.seam.backend import host_device
 from refdist._core.seam.capabilities import Clustered, required
@@ -80,7 +80,7 @@ class ParameterServerStrategy(Strategy):
     def __init__(
         self, cluster_resolver: ClusterResolver, variable_partitioner: PartitionFunction | None = None
     ) -> None:
-        require_cluster_resolver(cluster_resolver)
+        require_cluster_resolver(cluster_resolver, "ParameterServerStrategy()")
         if variable_partitioner is not None and not callable(variable_partitioner):
             raise TypeError(
                 f"ParameterServerStrategy() got variable_partitioner={variable_partitioner!r}; expected a function of shape and "
@@ -128,12 +128,3 @@ def current_worker() -> int | None:
     """The number of the worker that the code is on; None on the coordinator."""
     on = HERE.get().worker
     return None if on is None else on[1]
-
-
-def require_cluster_resolver(resolver: Any) -> None:
-    """Raise unless a cluster resolver says what the cluster is."""
-    if not isinstance(resolver, ClusterResolver):
-        raise TypeError(
-            f"ParameterServerStrategy() got cluster_resolver={resolver!r}; expected a tf.distribute.cluster_resolver."
-            f"ClusterResolver. Make one, such as TFConfigClusterResolver()."
-        )

@@ -8,7 +8,7 @@ from typing import Any
 from refdist._core.base.enums import CommunicationImplementation, InputReplicationMode, ReduceOp
 from refdist._core.base.options import CommunicationOptions, InputContext
 from refdist._core.base.where import HERE
-from refdist._core.clusters.resolvers import ClusterResolver, TFConfigClusterResolver
+from refdist._core.clusters.resolvers import ClusterResolver, TFConfigClusterResolver, require_cluster_resolver
 from refdist._core.clusters.tpu_system import TPUClusterResolver
 from refdist._core.devices.device import DeviceName
 from refdist._core.devices.tpu_topology import DeviceAssignment
@@ -22,7 +22,7 @@ from refdist._core.strategies.extended import EagerExtended
 from refdist._core.strategies.mirrored import mirrored_plan
 from refdist._core.strategies.multi_worker_mirrored import multi_worker_plan
 from refdist._core.strategies.one_device import one_device_plan
-from refdist._core.strategies.parameter_server import parameter_server_plan, require_cluster_resolver
+from refdist._core.strategies.parameter_server import parameter_server_plan
 from refdist._core.strategies.strategy import StrategyBase, input_worker
 from refdist._core.strategies.tpu_strategy import tpu_plan
 from refdist._core.variables.placement import Placement
@@ -144,8 +144,8 @@ class ParameterServerStrategyV1(StrategyV1):
     """Compute in one worker, with all variables on parameter servers; without a cluster, as CentralStorageStrategy does."""
 
     def __init__(self, cluster_resolver: ClusterResolver | None = None) -> None:
-        chosen = cluster_resolver or TFConfigClusterResolver()
-        require_cluster_resolver(chosen)
+        chosen = TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver
+        require_cluster_resolver(chosen, "ParameterServerStrategy()")
         clustered = bool(chosen.cluster_spec())
         plan = parameter_server_plan(chosen, own=True) if clustered else central_storage_plan(None, None)
         super().__init__(EagerExtended(plan))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from refdist._core.base import nest
+from refdist._core.base.callables import require_arguments, require_callable
 from refdist._core.base.enums import ReduceOp
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.options import CommunicationOptions, require_communication
@@ -169,6 +170,8 @@ class StrategyExtended(abc.ABC):
             raise TypeError(
                 f"update() got a {type(var).__name__}; expected a variable. Pass the variable that fn is to change."
             )
+        require_callable(fn, "update()")
+        require_arguments(args, kwargs, "update()")
         with self._entered("update()") as strategy:
             if isinstance(var, DistributedVariable) and var.strategy is not strategy:
                 raise ValueError(
@@ -203,6 +206,8 @@ class StrategyExtended(abc.ABC):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         """Call `fn(*args, **kwargs)` once, on the first device that shared state lives on."""
+        require_callable(fn, "update_non_slot()")
+        require_arguments(args, kwargs, "update_non_slot()")
         with (
             self._entered("update_non_slot()"),
             entered(device=self.plan.homes[0]),

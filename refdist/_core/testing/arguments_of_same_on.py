@@ -2,13 +2,14 @@
 
 import contextlib
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 DEVICES = {"simulator": "GPU", "host": "GPU", "jax": "CPU"}  # on which replicas run, by backend
 
 
 def required_counts(
-    program: Any, replicas: Any, rtol: Any, except_for: Any, backend: Any, regroup: Any
+    program: Any, replicas: Any, rtol: Any, except_for: Any, strategy: Any, backend: Any, regroup: Any
 ) -> tuple[int, ...]:
     """Check the arguments, and return the numbers of replicas."""
     counts = tuple(replicas) if isinstance(replicas, (tuple, list, range)) else ()
@@ -31,7 +32,16 @@ def required_counts(
                 f"assert_same_on() got a program with the parameters {signature}; expected to call it as {wanted}. Take the "
                 f"strategy as the first parameter."
             ) from error
-    if isinstance(except_for, str) or not all(isinstance(one, str) for one in except_for):
+    if not callable(strategy):
+        raise TypeError(
+            f"assert_same_on() got strategy={strategy!r}; expected a function that makes one, given the names of devices. Pass the "
+            f"class, such as tf.distribute.MirroredStrategy."
+        )
+    if (
+        isinstance(except_for, str)
+        or not isinstance(except_for, Iterable)
+        or not all(isinstance(one, str) for one in except_for)
+    ):
         raise TypeError(
             f"assert_same_on() got except_for={except_for!r}; expected a tuple of names or patterns. Write except_for=('name',)."
         )
@@ -39,7 +49,7 @@ def required_counts(
         raise ValueError(
             f"assert_same_on() got rtol={rtol!r}; expected a number from 0 up to 1. Leave it out, or pass 1e-3."
         )
-    if backend not in DEVICES:
+    if not isinstance(backend, str) or backend not in DEVICES:
         raise ValueError(
             f"assert_same_on() got backend={backend!r}; expected one of {', '.join(DEVICES)}. Use one of these."
         )

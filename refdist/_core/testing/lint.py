@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from refdist._core.base.call_sites import Place
+from refdist._core.base.callables import require_callable
 from refdist._core.base.enums import VariableAggregation
 from refdist._core.base.errors import MeetingError
 from refdist._core.base.lint_finding import Finding
@@ -43,6 +44,11 @@ def lint(step: Callable[..., Any], *args: Any, strategy: StrategyBase | None = N
         step: a `tf.function`, a function that calls `strategy.run`, or, with `strategy`, one that runs in each replica.
         args: values as for a call, or specs; with `strategy`, a TensorSpec is what each replica gets.
     """
+    require_callable(step, "lint()")
+    if strategy is not None and not isinstance(strategy, StrategyBase):
+        raise TypeError(
+            f"lint() got strategy={strategy!r}; expected a strategy, or None. Pass the strategy in whose replicas the step runs."
+        )
     try:
         found, notes = _looked_at(traced(step, strategy, args, kwargs))
     except MeetingError as error:

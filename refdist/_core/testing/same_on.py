@@ -116,7 +116,7 @@ def assert_same_on(
     ...         strategy.run(lambda x: w.assign_add(tf.reduce_sum(x) / 4), args=(x,))
     >>> tf.testing.assert_same_on(program)
     """
-    counts = required_counts(program, replicas, rtol, except_for, backend, regroup)
+    counts = required_counts(program, replicas, rtol, except_for, strategy, backend, regroup)
 
     def run(count: int, **changes: Any) -> _Run:
         # JAX cannot change the number of its devices, so it has the most from the beginning.

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from refdist._core.base import convert
+from refdist._core.base.call_sites import call_site, where
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_tracer
@@ -90,6 +91,6 @@ def require_single(value: Any, what: str) -> None:
     """Raise for a value with a component for each replica, where one tensor is needed."""
     if isinstance(value, DistributedValues):
         raise ValueError(
-            f"{what} got a per-replica value, a {type(value).__name__}; expected a single one. Combine its components with "
-            f"strategy.reduce(), or take them apart with experimental_local_results()."
+            f"{what} got a per-replica value, with {value.count} components, at {where(call_site()[:1])}; expected a single one. "
+            f"Combine its components with strategy.reduce(), or take them apart with experimental_local_results()."
         )

@@ -14,7 +14,7 @@ from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.jax_facts import is_jax, loaded, staging, tracing
 from refdist._core.base.operators import Operators, add_operators
 from refdist._core.base.pytree_nodes import is_node
-from refdist._core.base.tensor_shape import SAME_SIZES, StaticShape, get_shape
+from refdist._core.base.tensor_shape import SAME_SIZES, StaticShape, TensorShape, get_shape
 from refdist._core.base.where import HERE, where_of
 from refdist._core.devices.device import Device
 from refdist._core.devices.tensor import Tensor, dtype_name, numpy_text, sizes_of
@@ -109,11 +109,14 @@ class Variable(Readable, Scatterable, Operators, metaclass=_Creation):
         first = initial_tensor(self._backend, self._device, value, dtype)
         self.storage = Storage([first], [self._device])
         self._shape, self._dtype = StaticShape(first.shape), first.dtype
-        if shape is not None and validate_shape and tuple(shape) != self.shape:
-            raise ValueError(
-                f"Variable() got an initial value of shape {self.shape} and shape={tuple(shape)}; expected them "
-                f"to be equal. Leave out shape, or give it the value's."
-            )
+        if shape is not None and validate_shape:
+            listed = isinstance(shape, (tuple, list))
+            given: Any = tuple(cast("list[Any]", shape)) if listed else TensorShape(shape)
+            if given != self.shape:
+                raise ValueError(
+                    f"Variable() got an initial value of shape {self.shape} and shape={given}; expected them "
+                    f"to be equal. Leave out shape, or give it the value's."
+                )
         self._name = name or "Variable"
         self._trainable = (
             synchronization is not VariableSynchronization.ON_READ if trainable is None else bool(trainable)

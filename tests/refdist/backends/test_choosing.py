@@ -134,3 +134,9 @@ def test_the_default_strategy_is_one_object_per_backend():
         other = tf.distribute.get_strategy()
 
     assert first is tf.distribute.get_strategy() is not other
+
+
+@pytest.mark.parametrize("name", [["simulator"], {}, None, 5])
+def test_a_name_that_is_no_text_is_refused_with_the_names_there_are(name):
+    with pytest.raises(ValueError, match="expected one of host, simulator, jax"), tf.using(name):
+        pass

@@ -62,5 +62,20 @@ def test_numbers_of_further_dtypes():
 
 
 def test_what_is_no_dtype_is_told():
-    with pytest.raises(TypeError, match="as_dtype"):
+    with pytest.raises(TypeError, match="The dtype is 'no such'"):
         tf.as_dtype("no such")
+
+
+@pytest.mark.parametrize("given", ["abc", 5, [1], object()])
+@pytest.mark.parametrize(
+    "use",
+    [
+        tf.as_dtype,
+        lambda given: tf.Variable(1.0, dtype=given),
+        lambda given: tf.cast(1.0, given),
+        lambda given: tf.TensorSpec([], given),
+    ],
+)
+def test_what_is_no_dtype_is_refused_with_what_to_write(use, given):
+    with pytest.raises(TypeError, match=r"The dtype is .*; expected a dtype, its name, or a type"):
+        use(given)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import refdist as tf
 from refdist._core.base.entropy import (
     ENTROPY,
     RUNS,
@@ -185,3 +186,14 @@ class TestFunctions:
 
         assert found[0] is not None
         assert found[-1] is None
+
+
+@pytest.mark.parametrize("seed", [[1], "a", {}])
+def test_a_seed_that_is_no_number_is_refused_and_the_last_one_stays(seed):
+    tf.random.set_seed(7)
+    before = np.asarray(tf.random.uniform([4])).tolist()
+    tf.random.set_seed(7)
+
+    with pytest.raises(TypeError, match=r"set_seed\(\) got .*; expected an integer, or None"):
+        tf.random.set_seed(seed)
+    assert before == np.asarray(tf.random.uniform([4])).tolist()

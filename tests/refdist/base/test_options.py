@@ -1,3 +1,8 @@
+import copy
+import dataclasses
+import pickle
+
+import numpy as np
 import pytest
 
 import refdist as tf
@@ -85,3 +90,62 @@ def test_options_of_another_kind_are_refused_everywhere(mode, call):
     value = strategy.run(lambda: tf.ones([1]))
     with strategy.scope(), pytest.raises(TypeError, match=r"options=3, a int; expected .*CommunicationOptions"):
         mode(lambda: call(strategy, value))()
+
+
+KINDS = [
+    tf.distribute.InputOptions,
+    tf.distribute.RunOptions,
+    tf.distribute.experimental.CommunicationOptions,
+    tf.distribute.InputContext,
+    tf.distribute.experimental.ValueContext,
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_attribute_that_there_is_not_is_refused_with_those_there_are(kind):
+    field = dataclasses.fields(kind)[0].name
+    made = kind()
+
+    for name in ("no_such_setting", field):
+        with pytest.raises(AttributeError, match=rf"{kind.__name__}\.{name} was set to 1; .* which takes {field}"):
+            setattr(made, name, 1)
+    assert made == kind() == copy.deepcopy(made) == pickle.loads(pickle.dumps(made))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            lambda: tf.distribute.InputOptions("junk"),
+            "experimental_fetch_to_device='junk', a str; expected True or False",
+        ),
+        (
+            lambda: tf.distribute.InputOptions(True, "PER_REPLICA"),
+            "'PER_REPLICA', a str; expected an InputReplicationMode",
+        ),
+        (lambda: tf.distribute.InputOptions(experimental_per_replica_buffer_size=[1]), "expected a number"),
+        (lambda: tf.distribute.RunOptions([1]), "expected True or False"),
+        (lambda: tf.distribute.InputContext("1"), "expected a number"),
+        (lambda: tf.distribute.InputContext(1, None), "input_pipeline_id=None"),
+    ],
+)
+def test_options_of_another_type_are_refused(make, said):
+    with pytest.raises(TypeError, match=said):
+        make()
+
+
+@pytest.mark.parametrize("number", [np.int64(4), np.array(4), tf.constant(4), 4.0])
+def test_numbers_of_every_kind_are_taken(number):
+    context = tf.distribute.InputContext(num_replicas_in_sync=number)
+
+    assert (
+        2
+        == context.get_per_replica_batch_size(8)
+        == tf.distribute.InputContext(1, 0, 4).get_per_replica_batch_size(number * 2)
+    )
+
+
+@pytest.mark.parametrize("size", [None, "8", [8]])
+def test_a_batch_size_that_is_no_number_is_refused(size):
+    with pytest.raises(TypeError, match=r"get_per_replica_batch_size\(\) got global_batch_size=.*; expected a number"):
+        tf.distribute.InputContext(1, 0, 2).get_per_replica_batch_size(size)

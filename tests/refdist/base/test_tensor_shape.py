@@ -149,3 +149,9 @@ def test_a_size_that_is_open_in_a_function_is_any_size():
     double(tf.ones([3, 2]))
 
     assert seen == [([None, 2], False, True)]
+
+
+@pytest.mark.parametrize("given", ["ab", 2.5, [2.5], ["a"]])
+def test_sizes_that_are_no_integers_are_refused_with_what_to_write(given):
+    with pytest.raises(TypeError, match=r"The shape is .*; expected integers, with None for any size"):
+        Shape(given)

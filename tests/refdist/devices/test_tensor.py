@@ -160,3 +160,16 @@ def test_numbers_are_compared_in_the_dtype_of_the_tensor(name):
 )
 def test_formatting_shows_the_value_alone_as_in_tensorflow(make, form, expected):
     assert expected == form.format(make())
+
+
+@pytest.mark.parametrize("key", ["abc", 1.5, {}, [0.5], (0, "a"), object()])
+def test_what_is_no_index_is_refused_by_tensors_and_variables(key):
+    for indexed in (tf.constant([[1.0, 2.0]]), tf.Variable([[1.0, 2.0]])):
+        with pytest.raises(TypeError, match=r"A tensor was indexed with .*; expected integers, slices"):
+            indexed[key]
+
+
+@pytest.mark.parametrize("key", [7, (0, 7), ([], 7), (0, 0, 0), np.int64(7)])
+def test_an_index_out_of_range_stays_an_index_error(key):
+    with pytest.raises(IndexError):
+        tf.constant([[1.0, 2.0]])[key]

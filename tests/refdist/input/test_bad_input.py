@@ -98,3 +98,79 @@ def test_what_is_no_file_is_said_to_be_none(tmp_path):
     for wrong in (None, 3, [3]):
         with pytest.raises(TypeError, match="expected a name"):
             tf.data.TFRecordDataset(wrong)
+
+
+@pytest.mark.parametrize("number", [np.array([None]), np.array([2]), [2], "2", 2.5])
+@pytest.mark.parametrize("method", ["batch", "repeat", "take", "skip", "prefetch", "enumerate", "shuffle"])
+def test_what_is_no_integer_is_refused_by_every_method_in_the_same_words(method, number):
+    with pytest.raises(TypeError, match=rf"{method}\(\) got .*; expected an integer"):
+        getattr(Dataset.range(4), method)(number)
+
+
+@pytest.mark.parametrize("number", [2, np.int64(2), np.array(2), tf.constant(2)])
+@pytest.mark.parametrize("method", ["batch", "repeat", "take", "skip", "prefetch", "enumerate", "shuffle"])
+def test_integers_of_every_kind_are_taken(method, number):
+    expected = [str(element) for element in getattr(Dataset.range(4), method)(2)]
+
+    assert len(expected) == len(list(getattr(Dataset.range(4), method)(number)))
+
+
+@pytest.mark.parametrize("seed", [[1], "a", 2.5])
+def test_a_seed_that_is_no_integer_is_refused_before_anything_is_delivered(seed):
+    with pytest.raises(TypeError, match=r"shuffle\(\) got seed=.*; expected an integer"):
+        Dataset.range(4).shuffle(2, seed=seed)
+    with pytest.raises(TypeError, match=r"list_files\(\) got seed=.*; expected an integer"):
+        Dataset.list_files("*", seed=seed)
+
+
+@pytest.mark.parametrize("size", [None, True, tf.data.AUTOTUNE])
+def test_prefetch_takes_what_tensorflow_takes_for_how_many(size):
+    assert [0, 1] == plain(Dataset.range(2).prefetch(size))
+
+
+@pytest.mark.parametrize("method", [lambda data: data.apply(None), lambda data: data.reduce(0, None)])
+def test_a_function_that_is_none_is_refused(method):
+    with pytest.raises(TypeError, match="got None, a NoneType; expected a function"):
+        method(Dataset.range(2))
+
+
+@pytest.mark.parametrize("given", [None, 5, [5], "a", Dataset.range(2)])
+def test_what_are_no_datasets_are_refused(given):
+    with pytest.raises(TypeError, match=r"sample_from_datasets\(\) got a .*; expected a list of tf.data.Datasets"):
+        Dataset.sample_from_datasets(given)
+    with pytest.raises(TypeError, match=r"choose_from_datasets\(\) got a .*; expected a list of tf.data.Datasets"):
+        Dataset.choose_from_datasets(given, Dataset.range(2))
+
+
+def test_choices_that_are_no_dataset_are_refused():
+    with pytest.raises(TypeError, match=r"choose_from_datasets\(\) got a int; expected a list of tf.data.Datasets"):
+        Dataset.choose_from_datasets([Dataset.range(2)], 5)
+
+
+def test_weights_that_are_no_numbers_are_refused():
+    with pytest.raises(TypeError, match=r"weights='ab'; expected a number for each dataset"):
+        Dataset.sample_from_datasets([Dataset.range(2)], weights="ab")
+
+
+@pytest.mark.parametrize("pattern", [None, 5, [5], Dataset.range(2)])
+def test_what_is_no_pattern_is_refused(pattern):
+    with pytest.raises(TypeError, match=r"list_files\(\) got .*; expected a pattern such as"):
+        Dataset.list_files(pattern)
+
+
+@pytest.mark.parametrize(
+    "kind", [str, lambda path: [path], lambda path: str(path).encode(), lambda path: tf.constant([str(path)])]
+)
+def test_patterns_may_be_text_bytes_paths_and_tensors(tmp_path, kind):
+    path = tmp_path / "a.txt"
+    path.write_text("a")
+
+    assert [str(path).encode()] == plain(Dataset.list_files(kind(path))) or [str(path)] == plain(
+        Dataset.list_files(kind(path))
+    )
+
+
+@pytest.mark.parametrize("data", [5, None, int])
+def test_what_delivers_nothing_is_not_distributed(data):
+    with pytest.raises(TypeError, match=r"The data are a .*; expected a tf.data.Dataset"):
+        tf.distribute.get_strategy().experimental_distribute_dataset(data)

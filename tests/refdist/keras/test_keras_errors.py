@@ -99,3 +99,21 @@ def test_variables_that_a_failed_build_has_left_do_not_stop_others():
         model.fit(X, X[:, :1], verbose=0)
 
     assert 17.0 == pytest.approx(fitted(Chosen()))
+
+
+@pytest.mark.parametrize("mode", [lambda body: body, tf.function], ids=["eager", "function"])
+@pytest.mark.parametrize("inside", [lambda x: x, lambda x: [x]], ids=["value", "list"])
+def test_a_model_called_with_the_values_of_all_replicas_names_run(mode, inside):
+    with tf.using("simulator", gpus=2):
+        strategy = tf.distribute.MirroredStrategy()
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        x = strategy.experimental_distribute_values_from_function(lambda _: tf.ones([2, 3]))
+
+        with pytest.raises(
+            ValueError, match=r"called at .*test_keras_errors\.py.*of 2 components; .*strategy\.run\(model, args="
+        ):
+            mode(lambda: model(inside(x)))()
+        with pytest.raises(ValueError, match="Only input tensors may be passed as positional"):
+            model("text")
+        assert 2 == len(strategy.experimental_local_results(mode(lambda: strategy.run(model, args=(x,)))()))

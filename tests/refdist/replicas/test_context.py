@@ -1,3 +1,4 @@
+import re
 import threading
 
 import jax
@@ -309,3 +310,33 @@ def test_a_merge_function_computes_where_the_code_around_run_does(count):
             made.append(jax.numpy.ones(2))
 
         assert {"CPU:0"} == {tf.device_name(array)[-5:] for array in made}
+
+
+def takes_no_strategy(own):
+    return own
+
+
+@pytest.mark.parametrize("mode", [lambda body: body, tf.function], ids=["eager", "function"])
+@pytest.mark.parametrize("kwargs", [{}, {"own": 1.0}])
+def test_a_merge_function_without_the_strategy_is_told_that_it_comes_first(strategy, mode, kwargs):
+    args = () if kwargs else (1.0,)
+    called = re.escape("merge_fn(strategy, own=)" if kwargs else "merge_fn(strategy, args[0])")
+
+    with pytest.raises(
+        TypeError, match=rf"the parameters \(own\); expected to call it as {called}. Take the strategy as the"
+    ):
+        mode(lambda: strategy.run(lambda: get_replica_context().merge_call(takes_no_strategy, args, kwargs)))()
+
+
+@pytest.mark.parametrize("mode", [lambda body: body, tf.function], ids=["eager", "function"])
+def test_an_error_in_a_merge_function_stays_as_it_is(strategy, mode):
+    with pytest.raises(TypeError, match="unsupported operand"):
+        mode(lambda: strategy.run(lambda: get_replica_context().merge_call(lambda strategy: 1 + "")))()
+
+
+@pytest.mark.parametrize("mode", [lambda body: body, tf.function], ids=["eager", "function"])
+def test_named_arguments_of_a_merge_that_are_no_dict_are_refused(strategy, mode):
+    with pytest.raises(
+        TypeError, match=r"merge_call\(\) got .* and kwargs=5; expected a function, a tuple of arguments, and a"
+    ):
+        mode(lambda: strategy.run(lambda: get_replica_context().merge_call(takes_no_strategy, (), 5)))()

@@ -410,3 +410,47 @@ def test_what_two_replicas_have_saved_four_restore(tmp_path, any_backend, names,
 
     assert {"SUM": 9.0, "MEAN": 4.5, "ONLY_FIRST_REPLICA": 4.0}[aggregation] == others["own"].numpy()
     assert [7.0] * 4 == [copy.numpy() for copy in others["mirrored"].values]
+
+
+@pytest.mark.parametrize("path", [["a"], 5, {}])
+def test_what_is_no_path_is_not_restored(path):
+    checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+
+    for restore in (checkpoint.restore, checkpoint.read):
+        with pytest.raises(TypeError, match=r"restore\(\) got .*; expected a path"):
+            restore(path)
+
+
+@pytest.mark.parametrize("kind", [str, lambda path: path, lambda path: str(path).encode()])
+def test_a_checkpoint_is_restored_from_paths_of_every_kind(tmp_path, kind):
+    variable = tf.Variable(1.0)
+    checkpoint = tf.train.Checkpoint(v=variable)
+    checkpoint.write(tmp_path / "check")
+    variable.assign(2.0)
+
+    checkpoint.read(kind(tmp_path / "check"))
+
+    assert 1.0 == float(variable)
+
+
+@pytest.mark.parametrize("mode", [lambda body: body, tf.function], ids=["eager", "function"])
+def test_saving_in_a_replica_says_to_save_outside(tmp_path, mode):
+    with tf.using("simulator", gpus=2):
+        strategy = tf.distribute.MirroredStrategy()
+        checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+
+        with pytest.raises(
+            RuntimeError, match=r"save\(\) was called in one of 2 replicas at .*; expected a call outside of them"
+        ):
+            mode(lambda: strategy.run(lambda: checkpoint.save(tmp_path / "check")))()
+
+
+def test_saving_in_the_only_replica_or_in_a_merge_is_saving(tmp_path):
+    with tf.using("simulator", gpus=2):
+        checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+        one, two = tf.distribute.OneDeviceStrategy("GPU:0"), tf.distribute.MirroredStrategy()
+
+        one.run(lambda: checkpoint.save(tmp_path / "check"))
+        two.run(lambda: tf.distribute.get_replica_context().merge_call(lambda _: checkpoint.save(tmp_path / "check")))
+
+        assert 2 == int(checkpoint.save_counter)

@@ -143,3 +143,15 @@ def test_wrong_arguments_are_told(tmp_path, wrong, words):
         tf.train.CheckpointManager(tf.train.Checkpoint(v=tf.Variable(1.0)), str(tmp_path), **wrong)
     with pytest.raises(TypeError, match=r"expected a tf\.train\.Checkpoint"):
         tf.train.CheckpointManager(3, str(tmp_path), 3)
+
+
+@pytest.mark.parametrize("directory", [None, 5, ["a"]])
+def test_a_folder_that_is_no_path_is_refused(directory):
+    with pytest.raises(TypeError, match=r"CheckpointManager\(\) got .*; expected a path"):
+        tf.train.CheckpointManager(tf.train.Checkpoint(v=tf.Variable(1.0)), directory, max_to_keep=1)
+
+
+@pytest.mark.parametrize("most", [[1], "3", "a"])
+def test_what_is_no_number_of_files_to_keep_is_refused(tmp_path, most):
+    with pytest.raises(ValueError, match=r"CheckpointManager\(\) got max_to_keep=.*; expected at least 1, or None"):
+        tf.train.CheckpointManager(tf.train.Checkpoint(v=tf.Variable(1.0)), str(tmp_path), max_to_keep=most)

@@ -289,3 +289,60 @@ def test_functions_made_anew_in_each_step_do_not_fill_the_memory(strategy):
 
     assert 2 * sum(range(40)) == int(epoch(dataset))
     assert len(epoch._programs) <= 4
+
+
+NO_RUNS = {
+    "a tensor": lambda strategy, x: strategy.run(tf.constant(1.0)),
+    "a generator": lambda strategy, x: strategy.run(rows),
+    "a value for args": lambda strategy, x: strategy.run(lambda own: own, args=x),
+    "a dict for args": lambda strategy, x: strategy.run(lambda own: own, args={"own": 1}),
+    "pairs for kwargs": lambda strategy, x: strategy.run(lambda own: own, kwargs=[("own", 1)]),
+    "no function in call_for_each_replica": lambda strategy, x: strategy.extended.call_for_each_replica(3),
+}
+
+
+def rows(x):
+    yield x
+
+
+@pytest.mark.parametrize("mode", [lambda body: body, tf.function], ids=["eager", "function"])
+@pytest.mark.parametrize("given", NO_RUNS)
+def test_what_is_no_run_is_refused_in_the_same_words_in_a_function(strategy, mode, given):
+    x = numbered(strategy)
+
+    with pytest.raises(
+        (TypeError, ValueError), match=r"run\(\) got (?s:.*); expected (a function|an ordinary one|a tuple|a dict)"
+    ):
+        mode(lambda: NO_RUNS[given](strategy, x))()
+
+
+@pytest.mark.parametrize("mode", [lambda body: body, tf.function], ids=["eager", "function"])
+@pytest.mark.parametrize("together", [False, True], ids=["reduce_to", "batch_reduce_to"])
+@pytest.mark.parametrize(
+    ("there", "error", "said"),
+    [
+        ("TPU:9", ValueError, "does not exist"),
+        (["CPU:0", "TPU:9"], ValueError, "does not exist"),
+        ("not a device", ValueError, "expected a name such as"),
+        (5, TypeError, "expected a device name"),
+        ([], TypeError, "expected a device name"),
+    ],
+)
+def test_what_is_no_destination_is_refused_in_a_function_too(strategy, mode, together, there, error, said):
+    x, extended = numbered(strategy), strategy.extended
+
+    with pytest.raises(error, match=said):
+        mode(
+            lambda: extended.batch_reduce_to("SUM", [(x, there)]) if together else extended.reduce_to("SUM", x, there)
+        )()
+
+
+def test_a_list_of_one_destination_is_that_destination_in_a_function_too(strategy, names):
+    x = numbered(strategy)
+
+    def reduced(there):
+        return len(strategy.experimental_local_results(strategy.extended.reduce_to("SUM", x, there)))
+
+    for there, count in (([names[1]], 1), ([x], 2), (names[:2], 2), ("CPU:0", 1), (tf.constant(1.0), 1)):
+        assert count == reduced(there)
+        assert count == tf.function(lambda there=there: reduced(there))()

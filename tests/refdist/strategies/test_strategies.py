@@ -129,3 +129,36 @@ def test_a_mirrored_strategy_that_leaves_cpus_idle_says_so(make):
 def test_a_mirrored_strategy_that_has_what_was_asked_for_says_nothing(counts, devices):
     with tf.using("host", **counts):
         assert 1 == tf.distribute.MirroredStrategy(devices).num_replicas_in_sync
+
+
+@pytest.mark.parametrize("devices", [5, tf.constant(["CPU:0"]), iter(["CPU:0"])])
+@pytest.mark.parametrize("make", [tf.distribute.MirroredStrategy, tf.distribute.experimental.CentralStorageStrategy])
+def test_devices_that_are_no_list_are_refused(make, devices):
+    with tf.using("host"), pytest.raises(TypeError, match=r"expected a list of names. Write \['GPU:0'"):
+        make(devices)
+
+
+def test_a_logical_device_alone_is_refused_because_a_list_is_meant():
+    with tf.using("host"), pytest.raises(ValueError, match="expected a list of names"):
+        tf.distribute.MirroredStrategy(tf.config.list_logical_devices()[0])
+
+
+def test_a_set_of_devices_is_taken():
+    with tf.using("host", gpus=2):
+        assert 2 == tf.distribute.MirroredStrategy({"GPU:0", "GPU:1"}).num_replicas_in_sync
+
+
+@pytest.mark.parametrize("resolver", ["abc", "", 5])
+@pytest.mark.parametrize(
+    "make", [tf.distribute.MultiWorkerMirroredStrategy, tf.compat.v1.distribute.experimental.ParameterServerStrategy]
+)
+def test_a_cluster_resolver_of_another_type_is_refused(make, resolver):
+    with pytest.raises(
+        TypeError, match=r"got cluster_resolver=.*; expected a tf.distribute.cluster_resolver.ClusterResolver"
+    ):
+        make(cluster_resolver=resolver)
+
+
+def test_an_accumulation_function_that_is_none_is_refused_at_once():
+    with pytest.raises(TypeError, match=r"ReductionToOneDevice\(\) got 5, a int; expected a function"):
+        tf.distribute.ReductionToOneDevice(accumulation_fn=5)

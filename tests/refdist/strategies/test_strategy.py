@@ -128,7 +128,7 @@ def test_gathering_joins_in_replica_order(count, size):
 
 def test_gathering_needs_a_dimension():
     strategy = mirrored(2)
-    with pytest.raises(ValueError, match="needs a dimension"):
+    with pytest.raises(ValueError, match="expected tensors with a dimension"):
         strategy.gather(strategy.run(lambda: tf.constant(1.0)), axis=0)
 
 

@@ -371,3 +371,61 @@ class TestInside:
 
         assert strategy is strategy.extended.strategy
         assert strategy is strategy.extended.first_replica.strategy
+
+
+MISUSES = {
+    "update of no function": (lambda extended, var, x: extended.update(var, 5), "expected a function"),
+    "update with a value for args": (lambda extended, var, x: extended.update(var, print, args=x), r"Write args=\("),
+    "update with pairs": (lambda extended, var, x: extended.update(var, print, kwargs=[("x", 1)]), "Pass a dict"),
+    "no function": (lambda extended, var, x: extended.update_non_slot(None, 5), "expected a function"),
+    "a number for args": (lambda extended, var, x: extended.update_non_slot(None, print, args=5), r"Write args=\(5,\)"),
+    "one pair": (lambda extended, var, x: extended.batch_reduce_to("SUM", (x, x)), "expected a list of pairs"),
+    "one value": (lambda extended, var, x: extended.batch_reduce_to("SUM", x), "expected a list of pairs"),
+    "a triple": (lambda extended, var, x: extended.batch_reduce_to("SUM", [(x, x, x)]), "expected a list of pairs"),
+    "text": (lambda extended, var, x: extended.batch_reduce_to("SUM", ["ab"]), "expected a list of pairs"),
+}
+
+
+@MODES
+@pytest.mark.parametrize("given", MISUSES)
+def test_arguments_of_another_type_are_refused_with_what_to_write(strategy, mode, given):
+    call, said = MISUSES[given]
+    variable, x = make(strategy), each(strategy)
+
+    with pytest.raises(
+        (TypeError, ValueError), match=rf"(?s:(update|update_non_slot|batch_reduce_to)\(\) got .*){said}"
+    ):
+        mode(lambda: call(strategy.extended, variable, x))()
+
+
+@MODES
+def test_values_and_destinations_may_be_zipped(strategy, mode):
+    x = each(strategy)
+
+    first, second = mode(
+        lambda: strategy.extended.batch_reduce_to("SUM", zip([x, x], ["CPU:0", "CPU:0"], strict=True))
+    )()
+
+    assert float(first) == float(second) == 6.0
+
+
+def test_pairs_of_another_type_are_refused_by_cross_device_ops():
+    with pytest.raises(ValueError, match=r"batch_reduce\(\) got 5; expected a list of pairs"):
+        tf.distribute.NcclAllReduce().batch_reduce("SUM", [5])
+
+
+@MODES
+@pytest.mark.parametrize("axis", [0, -1])
+def test_gathering_scalars_says_how_to_give_them_a_dimension(strategy, mode, axis):
+    x = each(strategy)
+
+    with pytest.raises(ValueError, match=r"Scalars were to be gathered.*tensor\[None\]"):
+        mode(lambda: strategy.gather(x, axis))()
+
+
+@MODES
+def test_a_per_replica_value_in_an_operation_is_refused_at_its_line(strategy, mode):
+    x = each(strategy)
+
+    with pytest.raises(ValueError, match=r"a per-replica value, with 3 components, at .*test_verbs\.py:\d+"):
+        mode(lambda: tf.reduce_mean(strategy.run(lambda own: own * 2.0, args=(x,))))()

@@ -130,3 +130,10 @@ def test_a_step_on_one_replica_says_that_nothing_differs():
 
     assert not report
     assert "two or more" in str(report)
+
+
+def test_what_is_no_step_or_strategy_is_refused():
+    with pytest.raises(TypeError, match=r"lint\(\) got None, a NoneType; expected a function"):
+        tf.testing.lint(None)
+    with pytest.raises(TypeError, match=r"lint\(\) got strategy='x'; expected a strategy, or None"):
+        tf.testing.lint(lambda: 1.0, strategy="x")

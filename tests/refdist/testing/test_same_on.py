@@ -299,3 +299,18 @@ tf.testing.assert_same_on(program)
     done = run_python(program)
 
     assert 0 == done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"strategy": 5}, r"strategy=5; expected a function that makes one"),
+        ({"strategy": tf.distribute.get_strategy()}, "Pass the class, such as tf.distribute.MirroredStrategy"),
+        ({"except_for": 5}, r"except_for=5; expected a tuple of names"),
+        ({"except_for": None}, r"except_for=None; expected a tuple of names"),
+        ({"backend": ["simulator"]}, "expected one of simulator, host, jax"),
+    ],
+)
+def test_arguments_of_another_type_are_refused_with_what_to_write(given, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        assert_same_on(lambda strategy: 1.0, **given)

@@ -200,7 +200,7 @@ def test_merge_call_takes_partials_and_callable_objects_and_compares_how_they_ar
     with pytest.raises(tf.errors.MeetingError, match="1 arguments"):
         strategy.run(lambda: ctx().merge_call(merge, args=(1,) * (replica_id() + 1)))
     for wrong in (lambda: ctx().merge_call(None), lambda: ctx().merge_call(merge, args=5)):
-        with pytest.raises(TypeError, match="expected a function, and a tuple"):
+        with pytest.raises(TypeError, match="expected a function, a tuple of arguments"):
             strategy.run(wrong)
     with pytest.raises(ValueError, match="3 components"):
         strategy.run(lambda: ctx().merge_call(lambda given: PerReplica([1, 2, 3])))

@@ -1,3 +1,4 @@
+import contextlib
 import itertools
 
 import numpy as np
@@ -485,3 +486,18 @@ def test_a_variable_keeps_the_constraint_for_its_optimizer(strategy):
 
 def test_a_variable_tells_its_shape_as_tensors_do(strategy):
     assert ([2, 1], 2) == (make(strategy, [[1.0], [2.0]]).get_shape().as_list(), tf.Variable([[1.0]]).get_shape().rank)
+
+
+@pytest.mark.parametrize("shape", [-1, 5, [None], tf.TensorShape(None), 2.5, "a"])
+def test_a_shape_that_is_not_that_of_the_value_is_refused_whatever_it_is(strategy, shape):
+    for scope in (contextlib.nullcontext(), strategy.scope()):
+        with (
+            scope,
+            pytest.raises((TypeError, ValueError), match=r"; expected (sizes of at least 0|integers|them to be equal)"),
+        ):
+            tf.Variable(1.0, shape=shape)
+
+
+@pytest.mark.parametrize("shape", [2, [2], (2,), tf.TensorShape(2), np.array([2]), tf.constant([2])])
+def test_a_shape_may_be_written_in_every_way(shape):
+    assert [2] == tf.Variable([1.0, 2.0], shape=shape).shape
