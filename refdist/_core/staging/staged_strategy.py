@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from refdist._core.base import nest
 from refdist._core.base.call_sites import call_site
+from refdist._core.base.callables import require_callable
 from refdist._core.base.enums import ReduceOp, VariableAggregation
 from refdist._core.base.indexed_slices import IndexedSlices
 from refdist._core.base.options import CommunicationOptions
@@ -14,6 +15,7 @@ from refdist._core.devices.tensor import mean_dtype
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, PerReplica, regroup, select
 from refdist._core.seam.inspection import inspection_of
+from refdist._core.staging.host_draws import HostDraws
 from refdist._core.staging.replica_draft import ReplicaDraft, UnevenReplicas
 from refdist._core.staging.replica_programs import ReplicaPrograms
 from refdist._core.staging.staged_context import StagedContext
@@ -61,6 +63,7 @@ class StagedExtended(StrategyExtended):
 
     def run(self, strategy: "StrategyBase", fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         draft = self.draft
+        require_callable(fn)
         draft.require_outside("strategy.run()")
         draft.runs += 1
         once = draft.once or self._count == 1
@@ -76,7 +79,10 @@ class StagedExtended(StrategyExtended):
         with entered(creations={}, tapes=tapes), draft.numbering(own=hasattr(fn, "run_in_replicas")):
             if once:
                 number = 0 if self._count == 1 else draft.compiler.replica_number()
+                draws = HostDraws() if self._count > 1 else None
                 result = closed_slices(nest.map_structure(outside, self._body(strategy, fn, local, number)))
+                if draws is not None and not draft.created:  # all replicas get the same variable, however it begins
+                    draws.tell(fn, self._count)
             else:
                 result = ReplicaPrograms(self, strategy, fn, local, self._count).merged()
         draft.hide(result)

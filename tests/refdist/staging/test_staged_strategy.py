@@ -289,3 +289,17 @@ def test_functions_made_anew_in_each_step_do_not_fill_the_memory(strategy):
 
     assert 2 * sum(range(40)) == int(epoch(dataset))
     assert len(epoch._programs) <= 4
+
+
+def test_a_function_that_does_not_run_when_it_is_called_is_refused():
+    async def waiting():
+        return tf.constant(1.0)
+
+    def going_on():
+        yield tf.constant(1.0)
+
+    with tf.using("simulator", tpus=2):
+        strategy = tf.distribute.TPUStrategy()
+        for fn in (waiting, going_on):
+            with pytest.raises(TypeError, match="a generator or a coroutine function"):
+                tf.function(lambda fn=fn: strategy.run(fn))()
