@@ -19,6 +19,7 @@ from refdist._core.autograph.state import (
     same_python,
 )
 from refdist._core.base.errors import InvalidArgumentError
+from refdist._core.base.where import HERE
 from refdist._core.compilers import control_flow
 from refdist._core.devices.tensor import dtype_name
 from refdist._core.seam.draft import NeedsPython
@@ -283,8 +284,12 @@ def require_condition(condition: Any, statement: str) -> Any:
     """A tensor that decides, or an error if it cannot."""
     tensor = as_tensor(condition)
     if tensor.dtype.kind != "b" or tensor.size != 1:
-        raise ValueError(
+        error = ValueError(
             f"The condition of {statement} at {place()} is {dtype_name(tensor.dtype)} of shape {tuple(tensor.shape)}; expected a "
             f"single truth value. Compare it, as in `x > 0` or `x is not None`, or use tf.reduce_any() or tf.cast(x, tf.bool)."
         )
+        draft = HERE.get().draft
+        if draft is not None:
+            draft.refuse(error, tensor)
+        raise error
     return tensor.reshape(())

@@ -6,6 +6,7 @@ from refdist._core.autograph.loops import Turns
 from refdist._core.autograph.state import as_tensor
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.operators import add_operators
+from refdist._core.base.where import HERE
 from refdist._core.compilers.control_flow import number_of_steps
 from refdist._core.seam.draft import NeedsPython
 
@@ -33,10 +34,14 @@ class SymbolicRange:
         )
 
     def __iter__(self) -> Never:
-        raise UnknownLength(
+        error = UnknownLength(
             "A range with a length that is not known before the program runs was gone through; expected `for i in tf.range(n):` in "
             "a function that is converted. Write such a loop, or use a known number."
         )
+        draft = HERE.get().draft
+        if draft is not None:
+            draft.refuse(error, self._limit)
+        raise error
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Never:
         raise NeedsPython  # a compiled program knows all shapes; Python does not have to

@@ -63,6 +63,13 @@ def _choose(condition: Any, first: Branch, second: Branch, names: Sequence[str],
     _open.append(code)
     try:
         return branched(condition, first, second, names)
+    except Exception as error:
+        draft = HERE.get().draft
+        if (
+            draft is not None
+        ):  # both branches are written, so that all replicas would go on after what one of them raises
+            draft.refuse(error, condition)
+        raise
     finally:
         _open.pop()
 

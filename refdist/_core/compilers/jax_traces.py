@@ -3,7 +3,7 @@
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -74,6 +74,27 @@ def staging() -> bool:
 def writing_a_program() -> bool:
     """Say whether the innermost trace is that of a program: of jit, scan or cond, not of grad or vmap."""
     return isinstance(_innermost(), DynamicJaxprTrace)
+
+
+def made_from(tensor: Any, origin: Any) -> bool:
+    """Say whether a tensor of the open traces is made from another one, however many steps there are between."""
+    waiting, seen = [tensor], dict[int, Any]()
+    while waiting:
+        one = waiting.pop()
+        if one is origin:
+            return True
+        if id(one) not in seen:
+            seen[id(one)] = one
+            waiting += _made_from(one)
+    return False
+
+
+def _made_from(tensor: Any) -> Sequence[Any]:
+    """The tensors from which a step has made one; or the one of a trace around, for which it stands in a branch or a loop."""
+    step, variable = getattr(tensor, "parent", None), getattr(tensor, "val", None)
+    if step is not None or not isinstance(variable, core.Var):
+        return getattr(step, "in_tracers", ())
+    return [around for around in [tensor._trace.frame.constvar_to_val.get(variable)] if around is not None]
 
 
 def checked_indices() -> AbstractContextManager[Any]:

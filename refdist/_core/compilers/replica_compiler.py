@@ -21,7 +21,7 @@ from refdist._core.compilers.between_processes import digests, equal_to_the_firs
 from refdist._core.compilers.costs import cost_of
 from refdist._core.compilers.draft_backend import DraftBackend
 from refdist._core.compilers.further_inputs import further_input, with_further_inputs
-from refdist._core.compilers.jax_traces import checked_indices, trace_state, unseen_trace, writing_a_program
+from refdist._core.compilers.jax_traces import checked_indices, made_from, trace_state, unseen_trace, writing_a_program
 from refdist._core.compilers.means import averaged
 from refdist._core.compilers.merging import merged
 from refdist._core.compilers.meshes import AXIS
@@ -62,6 +62,9 @@ class ReplicaCompiler(abc.ABC):
 
     def replica_number(self) -> jax.Array:
         return lax.axis_index(AXIS)
+
+    def made_from(self, tensor: Any, origin: Any) -> bool:
+        return made_from(tensor, origin)
 
     def combine(self, op: ReduceOp, tensor: jax.Array) -> jax.Array:
         total = tensor if self.count == 1 else _added_up(in_program(tensor))

@@ -65,6 +65,10 @@ class Compiler(Protocol):
 
     # What a replica can say about itself and the others while a program is written.
 
+    def made_from(self, tensor: Any, origin: Any) -> bool:
+        """Say whether one tensor of the program that is being written is made from another one."""
+        ...
+
     def replica_number(self) -> Tensor:
         """The number of the replica, as a tensor."""
         ...

@@ -28,6 +28,14 @@ class Draft(Protocol):
     unconverted: list[str]  # the functions that could not be, and why
     recorded: bool  # whether a tape records the body
 
+    def refuse(self, error: Exception, about: Any = None) -> None:
+        """Remember an error that ends the trace, even if the program catches it.
+
+        Args:
+            about: a tensor whose value is not known; the error matters only if it is made from the number of the replica.
+        """
+        ...
+
     def in_transformation(self) -> bool:
         """Say whether the code is in a transformation of JAX that was begun in this draft."""
         ...

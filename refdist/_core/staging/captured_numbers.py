@@ -1,19 +1,21 @@
 """Python values that a function refers to: they are part of its programs, which do not see when they change."""
 
-import dis
+import builtins
 import operator
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from types import CellType, CodeType, MappingProxyType, ModuleType
+from types import CellType, MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 from refdist._core.base.call_sites import line_text
-from refdist._core.strategies.rebinding import Reached, is_of_library, reached, with_inner
+from refdist._core.staging.code_reads import Path, reads_of
+from refdist._core.strategies.rebinding import Reached, is_of_library, reached
+from refdist._core.variables.variable import Variable
 
 _PLAIN = (bool, int, float, str)
 _KEYED = (dict, list, MappingProxyType)
-_ATTRIBUTE = {"LOAD_ATTR", "LOAD_METHOD"}
+_LOGGING = {"logging", "absl.logging"}
 _CELL: Any = object()  # the key of a cell, which has no keys
 _NOTHING: Any = object()
 
@@ -38,13 +40,18 @@ class Captured(NamedTuple):
 
 
 def captured_numbers(fn: Callable[..., Any]) -> tuple[Captured, ...]:
-    """The numbers and texts that a function, and those that it calls, refer to; those that it binds itself it may well change."""
+    """The numbers, texts and variables that a function, and those that it calls, refer to.
+
+    What it binds itself it may well change, and what is only printed or logged is no part of a program.
+    """
     found: dict[tuple[int, Any], Captured] = {}
     views: dict[int, Mapping[str, Any]] = {}
     for one in reached(fn, 2):
-        for path in _paths(one.code):
+        for path, given_to in reads_of(one.code):
+            if given_to is not None and _only_tells(given_to, one, views):
+                continue
             captured = _followed(path, one, views)
-            if captured is not None and type(captured.value) in _PLAIN:
+            if captured is not None and _can_be_told(captured):
                 found[id(captured.owner), captured.key] = captured
     return tuple(found.values())
 
@@ -79,19 +86,34 @@ def without_changed(looks: Sequence[Look], fn: Callable[..., Any]) -> tuple[Look
     same: list[Captured] = []
     for one in (one for look in looks for one in look.captured):
         now = one.now()
-        if now is one.value or (type(now) in _PLAIN and now == one.value):
+        if now is one.value or (type(now) in _PLAIN and type(one.value) in _PLAIN and now == one.value):
             same.append(one)
             continue
         code = getattr(fn, "__code__", None)
         at = "" if code is None else f" ({line_text(code.co_filename, code.co_firstlineno)})"
         warnings.warn(
-            f"{one.name!r} is {now!r}, and was {one.value!r} when the function {getattr(fn, '__qualname__', fn)}{at} was traced; "
-            f"expected it to stay, because a Python value is part of the program, which goes on with {one.value!r}. Pass it as an "
-            f"argument, or keep it in a tf.Variable.",
+            f"{one.name!r} is {_shown(now, one.value)}, and was {_shown(one.value)} when the function "
+            f"{getattr(fn, '__qualname__', fn)}{at} was traced; expected it to stay, because {_part_of_program(one)}",
             RuntimeWarning,
             stacklevel=3,
         )
     return looks_at([one for one in same if one.is_there()])
+
+
+def _shown(value: Any, before: Any = None) -> str:
+    """A value in a message; of a variable the name alone, because a read of it may be something that workers do together."""
+    if not isinstance(value, Variable):
+        return repr(value)
+    return "another variable" if isinstance(before, Variable) else f"the variable {value.name!r}"
+
+
+def _part_of_program(one: Captured) -> str:
+    if isinstance(one.value, Variable):
+        return f"the program goes on with the variable that it was traced with. Write {one.name}.assign(...)."
+    return (
+        f"a Python value is part of the program, which goes on with {one.value!r}. Pass it as an argument, or keep it in a "
+        f"tf.Variable."
+    )
 
 
 def _reader(group: Sequence[Captured]) -> Callable[[Any], tuple[Any, ...]]:
@@ -101,28 +123,38 @@ def _reader(group: Sequence[Captured]) -> Callable[[Any], tuple[Any, ...]]:
     return operator.itemgetter(first, *(one.key for one in group))
 
 
-class _Path(NamedTuple):
-    """What code reads: a name, then attributes and items of what that refers to."""
-
-    kind: str  # of the instruction that loads the name
-    name: str
-    steps: tuple[tuple[Any, bool], ...] = ()  # each a key, and whether it is that of an attribute
-
-    def __str__(self) -> str:
-        return self.name + "".join(f".{key}" if attribute else f"[{key!r}]" for key, attribute in self.steps)
-
-
-def _followed(path: _Path, function: Reached, views: dict[int, Mapping[str, Any]]) -> Captured | None:
+def _followed(path: Path, function: Reached, views: dict[int, Mapping[str, Any]]) -> Captured | None:
     """What a path leads to from a function, if nothing but plain attributes and items is on the way."""
-    owner: Any = {"LOAD_GLOBAL": function.space, "LOAD_DEREF": function.cells.get(path.name)}.get(
-        path.kind, dict(function.own)
-    )
-    key: Any = path.name if path.kind != "LOAD_DEREF" else _CELL
+    cell = function.cells.get(path.name) if path.kind == "LOAD_DEREF" else None
+    owner: Any = cell
+    if cell is None:  # a parameter that a function inside reads is in a cell, too, which exists during the call only
+        owner = function.space if path.kind == "LOAD_GLOBAL" else dict(function.own)
+    key: Any = path.name if cell is None else _CELL
     for following, attribute in path.steps:
         value = _item(owner, key)
         owner, key = _attributes(value, views) if attribute else value, following
     value = _item(owner, key)
     return None if value is _NOTHING else Captured(str(path), owner, key, value)
+
+
+def _can_be_told(one: Captured) -> bool:
+    """Say whether a change of a value can be told: of plain values, and of variables, one look at an object for all of them.
+
+    Functions close over many variables, and each cell would be a look of its own in every call.
+    """
+    return type(one.value) in _PLAIN or (one.key is not _CELL and isinstance(one.value, Variable))
+
+
+def _only_tells(callee: Path, function: Reached, views: dict[int, Mapping[str, Any]]) -> bool:
+    """Say whether what is called prints or logs: `print`, and the functions of `logging` and the methods of its loggers."""
+    if callee == Path("LOAD_GLOBAL", "print"):
+        return function.space.get("print", builtins.print) is builtins.print
+    owner = None if not callee.steps else _followed(callee._replace(steps=callee.steps[:-1]), function, views)
+    if owner is None:
+        return False
+    kinds: tuple[type, ...] = type(owner.value).__mro__
+    logs = owner.value.__name__ in _LOGGING if isinstance(owner.value, ModuleType) else None
+    return any(one.__module__ in _LOGGING for one in kinds) if logs is None else logs
 
 
 def _item(owner: Any, key: Any, otherwise: Any = _NOTHING) -> Any:
@@ -151,43 +183,3 @@ def _contents(cell: CellType, otherwise: Any) -> Any:
         return cell.cell_contents
     except ValueError:  # not bound yet, or not any more
         return otherwise
-
-
-def _paths(code: CodeType) -> list[_Path]:
-    """What code reads, and the functions inside of it, without the names, attributes and items that they bind."""
-    read: dict[_Path, None] = {}
-    bound = set[Any]()
-    for one in with_inner(code):
-        path, key = None, _NOTHING
-        for step in dis.get_instructions(one):
-            name, value = step.opname, step.argval
-            if name == "LOAD_CONST" and path is not None:
-                key = value
-                continue
-            if name in {"STORE_GLOBAL", "STORE_DEREF"}:
-                bound.add(value)
-            elif name == "STORE_ATTR":
-                bound.add((value, True))
-            elif name == "STORE_SUBSCR" and path is not None and isinstance(key, (str, int)):
-                bound.add((key, False))
-            path, key = _after(path, key, step, one is code), _NOTHING
-            if path is not None:
-                read[path] = None
-    return [one for one in read if (one.steps[-1] if one.steps else one.name) not in bound]
-
-
-def _after(path: _Path | None, key: Any, step: dis.Instruction, outermost: bool) -> _Path | None:
-    """What is on top of the stack after an instruction, as a path; None where it is anything else."""
-    if step.opname in {"LOAD_GLOBAL", "LOAD_DEREF"}:
-        return _Path(step.opname, step.argval)
-    if (
-        "LOAD_FAST" in step.opname and outermost
-    ):  # one, or two at once; inside, they are the parameters of that function
-        return _Path("LOAD_FAST", step.argval if isinstance(step.argval, str) else step.argval[-1])
-    if path is None:
-        return None
-    if step.opname in _ATTRIBUTE:
-        return path._replace(steps=(*path.steps, (step.argval, True)))
-    if step.opname.startswith("BINARY_SUBSCR") and isinstance(key, (str, int)):
-        return path._replace(steps=(*path.steps, (key, False)))
-    return None

@@ -101,6 +101,10 @@ class ReplicaDraft:
         self._contexts = contextlib.ExitStack()
         self.runs = 0
         self.turns = 0  # how many requirements and random numbers there are so far, on the path of one replica
+        self.number: Any = None  # the symbolic one of the replica, while a body is called once for all
+        self.refused: Exception | None = (
+            None  # what the body of a replica has to end with, even if the program catches it
+        )
         self.entropy: Any = None  # an input of the program that differs in each run
         self.draws, self.shares = FunctionDraws(), list[Any]()  # what has drawn numbers so far
         self.converting = converting  # whether `if` and loops over tensors become part of the program
@@ -309,6 +313,10 @@ class ReplicaDraft:
         number, where = frame.replica.replica_id_in_sync_group, (self.runs, len(self.meetings))
         path = number if isinstance(number, int) else None  # None where one trace stands for all replicas
         return self.draws.stream_in_replica(where, path, self.shares, self.entropy, replica, self.count, blocks)
+
+    def refuse(self, error: Exception, about: Any = None) -> None:
+        if about is None or (self.number is not None and self.compiler.made_from(about, self.number)):
+            self.refused = self.refused or error
 
     def in_transformation(self) -> bool:
         return self.compiler.open_traces() != self._traces

@@ -10,7 +10,7 @@ from refdist._core.replicas.context import ReplicaContext, crossed
 from refdist._core.replicas.meeting import Meeting
 from refdist._core.replicas.merge_call import require_fitting
 from refdist._core.replicas.values import DistributedValues
-from refdist._core.staging.replica_draft import ReplicaDraft, UnevenReplicas
+from refdist._core.staging.replica_draft import MOST_TRACES, ReplicaDraft, UnevenReplicas
 from refdist._core.staging.stand_ins import closed_slices, opened_slices
 from refdist._core.variables.variable import Variable
 
@@ -32,15 +32,26 @@ class StagedContext(ReplicaContext):
 
     @property
     def devices(self) -> tuple[str, ...]:
-        number = self._replica_id
-        return (self._extended.worker_devices[number if isinstance(number, int) else 0],)
+        if isinstance(self._replica_id, int):
+            return (self._extended.worker_devices[self._replica_id],)
+        error = RuntimeError(
+            f"The devices of a replica were asked for while its function was traced once for all {self._draft.count} replicas; "
+            f"expected nothing to depend on them, because the trace stands for every replica. Compute with the tensor "
+            f"replica_id_in_sync_group, or trace each of at most {MOST_TRACES} replicas by itself."
+        )
+        self._draft.refuse(error)
+        raise error
 
     def meet(self, kind: str, details: Any, hold: Callable[..., Sequence[Any]], payload: Any, depth: int = 2) -> Any:
         self._draft.meetings.append(Meeting(kind, details, hold, self._strategy, payload, call_site(1 + depth)))
         # As in eager code, a tape sees what a single replica does here, and nothing of what is done for several.
         tapes = HERE.get().tapes if self.num_replicas_in_sync == 1 else None
         with crossed(self._strategy), entered(tapes=tapes):
-            return hold(self._strategy, [payload])[0]
+            try:
+                return hold(self._strategy, [payload])[0]
+            except Exception as error:
+                self._draft.refuse(error)  # a replica that catches it cannot go on by itself, as outside of functions
+                raise
 
     def _merge(self, strategy: "StrategyBase", payloads: Sequence[Any]) -> Sequence[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         function, args, kwargs = payloads[0]

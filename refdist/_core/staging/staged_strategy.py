@@ -15,6 +15,7 @@ from refdist._core.devices.tensor import mean_dtype
 from refdist._core.replicas import context
 from refdist._core.replicas.values import DistributedValues, PerReplica, regroup, select
 from refdist._core.seam.inspection import inspection_of
+from refdist._core.staging.host_draws import HostDraws
 from refdist._core.staging.replica_draft import ReplicaDraft, UnevenReplicas
 from refdist._core.staging.replica_programs import ReplicaPrograms
 from refdist._core.staging.staged_context import StagedContext
@@ -79,8 +80,12 @@ class StagedExtended(StrategyExtended):
         tapes = draft.body_tapes() if self._count > 1 else HERE.get().tapes
         with entered(creations={}, tapes=tapes), draft.numbering(own=hasattr(fn, "run_in_replicas")):
             if once:
-                number = 0 if self._count == 1 else draft.compiler.replica_number()
+                draft.number = None if self._count == 1 else draft.compiler.replica_number()
+                number = 0 if self._count == 1 else draft.number
+                draws = HostDraws() if self._count > 1 else None
                 result = closed_slices(nest.map_structure(outside, self._body(strategy, fn, local, number)))
+                if draws is not None and not draft.created:  # all replicas get the same variable, however it begins
+                    draws.tell(fn, self._count)
             else:
                 result = ReplicaPrograms(self, strategy, fn, local, self._count).merged()
         draft.hide(result)
@@ -96,7 +101,10 @@ class StagedExtended(StrategyExtended):
         with entered(frame=frame, device=device):
             positional, named = given
             rebinding = watched_names(fn) if self._count > 1 else None
+            self.draft.refused = None
             result = self.draft.converted(fn)(*positional, **named)
+            if self._count > 1 and self.draft.refused is not None:
+                raise _caught(self.draft.refused)
             if rebinding is not None:
                 rebinding.look()
             return nest.map_structure(self._owned_leaf, result)
@@ -343,6 +351,15 @@ class StagedExtended(StrategyExtended):
         require_combinable(variable, verb)
         values = slices.values / self._count if aggregation is VariableAggregation.MEAN else slices.values
         return IndexedSlices(self._joined(values, 0), self._joined(slices.indices, 0))
+
+
+def _caught(error: Exception) -> Exception:
+    """An error that the program has caught in a replica, as it is raised again."""
+    error.add_note(
+        "The function of a replica caught this while it was traced. It is raised again, because what the function does after it "
+        "would become the program of all replicas. Take what raises it out of the `try`."
+    )
+    return error
 
 
 def _several(destinations: Any) -> bool:

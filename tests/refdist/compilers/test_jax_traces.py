@@ -61,3 +61,31 @@ def test_a_random_key_is_made_again_from_its_numbers():
     key = jax.random.key(3)
 
     assert key == jax_traces.key_of(*jax_traces.key_data(key))
+
+
+def test_a_tensor_is_made_from_those_that_lead_to_it():
+    found = []
+
+    def body(x, y):
+        z = jax.numpy.sin(x + 1) * 2
+        found.extend([jax_traces.made_from(z, x), jax_traces.made_from(z, y), jax_traces.made_from(3, y)])
+        return z + y
+
+    jax.make_jaxpr(body)(1.0, 2.0)
+
+    assert [True, False, False] == found
+
+
+def test_a_tensor_of_a_loop_is_made_from_those_around_it():
+    found = []
+
+    def body(x, y):
+        def turn(_, z):
+            found.extend([jax_traces.made_from(x * z, x), jax_traces.made_from(y * z, x)])
+            return z
+
+        return jax.lax.fori_loop(0, 3, turn, y)
+
+    jax.make_jaxpr(body)(1.0, 2.0)
+
+    assert [True, False] == found

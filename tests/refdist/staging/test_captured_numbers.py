@@ -1,5 +1,6 @@
 """Tests of what is told of Python values that change after they have become part of a program."""
 
+import logging
 import warnings
 from types import ModuleType
 
@@ -10,6 +11,7 @@ import refdist as tf
 from refdist._core.staging.captured_numbers import captured_numbers, looks_at
 
 RATE = 1.0
+LOG = logging.getLogger("of_test")
 settings_of_test = ModuleType("settings_of_test")
 settings_of_test.rate = 0.1
 
@@ -219,3 +221,121 @@ def test_a_class_that_changed_after_replicas_read_it(monkeypatch):
 
     with pytest.warns(RuntimeWarning, match=r"'Rates\.first' is 0\.5, and was 0\.1"):
         _called_again(step, lambda: monkeypatch.setattr(Rates, "first", 0.5))
+
+
+class Loop:
+    """What users write: a step as a method, which reads numbers of its object."""
+
+    def __init__(self, strategy):
+        self.strategy, self.rate, self.settings, self.epoch = strategy, 1.0, {"rate": 1.0}, 0
+        with strategy.scope():
+            self.weight = tf.Variable(0.0, aggregation=tf.VariableAggregation.MEAN)
+
+    @tf.function
+    def step(self, x):
+        return self.strategy.run(lambda: self.weight.assign_add(self.rate * x))
+
+    @tf.function
+    def step_by_settings(self, x):
+        return self.strategy.run(lambda: self.weight.assign_add(self.settings["rate"] * x))
+
+    @tf.function
+    def step_of_epoch(self, x):
+        print(f"tracing in epoch {self.epoch}", self.epoch, sep=": ")
+        logging.debug("epoch %d", self.epoch)
+        LOG.info("epoch", extra={"epoch": self.epoch})
+        return x + 1.0
+
+    @tf.function
+    def step_by_text(self, x):
+        print(self.epoch)
+        text = f"epoch {self.epoch}"
+        tf.print(text)
+        return x
+
+
+@pytest.mark.parametrize(
+    ("step", "change", "told"),
+    [
+        (Loop.step, lambda loop: setattr(loop, "rate", 10.0), r"'self\.rate' is 10\.0, and was 1\.0"),
+        (Loop.step_by_settings, lambda loop: loop.settings.update(rate=10.0), r"self\.settings\['rate'\]\" is 10\.0"),
+        (Loop.step_by_text, lambda loop: setattr(loop, "epoch", 1), r"'self\.epoch' is 1"),
+    ],
+)
+def test_what_only_a_function_inside_of_a_method_reads_of_its_object_counts(step, change, told):
+    with tf.using("simulator", gpus=2):
+        loop = Loop(tf.distribute.MirroredStrategy())
+
+    with pytest.warns(RuntimeWarning, match=told):
+        _called_again(step.__get__(loop), lambda: change(loop))
+
+
+def test_a_number_that_is_only_printed_or_logged_may_change(capsys):
+    with tf.using("simulator", gpus=2):
+        loop = Loop(tf.distribute.MirroredStrategy())
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _called_again(loop.step_of_epoch, lambda: setattr(loop, "epoch", 1))
+    assert "tracing in epoch 0: 0\n" == capsys.readouterr().out
+
+
+def test_what_is_printed_by_something_else_or_taken_from_the_call_counts():
+    def own_print(x):
+        return x
+
+    def outer(x):
+        own_print(RATE)
+        return x
+
+    def changed(x):
+        print(own_print(BATCH.rate))
+        return x
+
+    def taken(x):
+        return x, print(Rates.first)
+
+    assert ["RATE"] == [one.name for one in captured_numbers(outer)]
+    assert ["BATCH.rate"] == [one.name for one in captured_numbers(changed)]
+    assert ["Rates.first"] == [one.name for one in captured_numbers(taken)]
+
+
+def test_names_that_are_bound_anew_or_belong_to_a_function_inside_do_not_count():
+    class Another(Settings):
+        def bound(self, x):
+            self = Settings()
+            return x * self.rate
+
+        def inside(self, x):
+            def other(self):
+                return lambda: self.rate
+
+            return other(x), self
+
+    assert () == captured_numbers(Another().bound)
+    assert () == captured_numbers(Another().inside)
+
+
+@pytest.mark.parametrize("now", [100.0, 1.0])
+def test_a_variable_in_whose_place_another_one_is(now):
+    settings = Settings()
+    settings.rate = tf.Variable(1.0)
+    step = tf.function(lambda x: settings.rate.assign_add(x))
+
+    with pytest.warns(RuntimeWarning, match=r"'settings\.rate' is another variable, and was the variable 'Variable:0'"):
+        _called_again(step, lambda: setattr(settings, "rate", tf.Variable(now)))
+
+
+def test_a_variable_that_is_made_in_the_first_call_and_one_that_is_assigned_to_may_change():
+    settings = Settings()
+    settings.rate, settings.other = None, tf.Variable(1.0)
+
+    @tf.function
+    def step(x):
+        if settings.rate is None:
+            settings.rate = tf.Variable(1.0)
+        return x * settings.rate * settings.other
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _called_again(step, lambda: settings.other.assign(7.0))

@@ -346,3 +346,17 @@ def test_a_list_of_one_destination_is_that_destination_in_a_function_too(strateg
     for there, count in (([names[1]], 1), ([x], 2), (names[:2], 2), ("CPU:0", 1), (tf.constant(1.0), 1)):
         assert count == reduced(there)
         assert count == tf.function(lambda there=there: reduced(there))()
+
+
+def test_a_function_that_does_not_run_when_it_is_called_is_refused():
+    async def waiting():
+        return tf.constant(1.0)
+
+    def going_on():
+        yield tf.constant(1.0)
+
+    with tf.using("simulator", tpus=2):
+        strategy = tf.distribute.TPUStrategy()
+        for fn in (waiting, going_on):
+            with pytest.raises(TypeError, match="a generator or a coroutine function"):
+                tf.function(lambda fn=fn: strategy.run(fn))()
