@@ -29,6 +29,7 @@ class Draft(Protocol):
     converting: bool  # whether functions are converted before they are called
     unconverted: list[str]  # the functions that could not be, and why
     recorded: bool  # whether a tape records the body
+    summarizes: bool  # whether it has met tf.summary, so that it depends on what is recorded around it
 
     def in_transformation(self) -> bool:
         """Say whether the code is in a transformation of JAX that was begun in this draft."""

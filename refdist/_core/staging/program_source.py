@@ -55,6 +55,7 @@ class ProgramSource:
         self._strategy: StrategyBase | None = None  # the one that the body uses without a scope around the call
         self._lock = threading.RLock()
         self.writing = False  # whether the body is being traced
+        self.summarizes = False  # whether tf.summary is called: then programs depend on what is recorded around them
         self._opened: dict[Any, list[OpenProgram]] = {}  # programs for any sizes, by the kind of their calls
         self._others = OtherVariables()
         self._sources: list[Any] = []  # tensors from outside, with respect to which the body asks for gradients
@@ -202,6 +203,7 @@ class ProgramSource:
                     continue
                 finally:
                     self.writing = False
+                    self.summarizes = self.summarizes or writer.summarizes
                 if not written.created:
                     self.traces.count += made_before  # the call that made variables was one trace, and this is another
                     self._called.add(about)
