@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from refdist._core.base.convert import to_array
+from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE, entered
 from refdist._core.files.event_file import SummaryWriter, default_writer, recording, steps
 from refdist._core.files.images import encode_png
 from refdist._core.ops.byte_strings import Array, byte_strings
 from refdist._core.ops.tensor_functions import convert_to_tensor, fresh
 from refdist._core.seam.draft import leave_draft_for_data
-from refdist._core.variables.tensors import current_value
+from refdist._core.variables.tensors import Readable, current_value
 
 
 def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> Any:
@@ -58,6 +59,8 @@ def flush(writer: SummaryWriter | None = None, name: Any = None) -> None:
 @contextlib.contextmanager
 def record_if(condition: Any) -> Generator[None]:
     """Record in a block only if a condition holds: a truth value, a tensor, or a function that returns one."""
+    if not (callable(condition) or isinstance(condition, Readable) or is_tracer(condition)):
+        condition = bool(np.asarray(condition))  # so that a function of which nothing is recorded here can be compiled
     with entered(recording=recording()._replace(condition=condition)):
         yield
 
@@ -128,18 +131,20 @@ def _recorded(
     content: bytes = b"",
 ) -> Any:
     writer = default_writer()
-    if writer is not None and HERE.get().draft is not None:
+    if writer is not None and recording().condition is not False and HERE.get().draft is not None:
         _runs_in_python()
-    recording = _recording()
-    if recording and writer is not None:
+    recorded = _recording()
+    if recorded and writer is not None:
         number = _step(name, steps().step if step is None else step)
         tag = f"{HERE.get().name_scope if prefix is None else prefix}{name}"
         writer.write(tag, make(), number, plugin, description, content)
-    return fresh(np.array(recording))
+    return fresh(np.array(recorded))
 
 
 def _recording() -> bool:
-    if default_writer() is None:
+    if (draft := HERE.get().draft) is not None:
+        draft.summarizes = True
+    if default_writer() is None or recording().condition is False:
         return False
     leave_draft_for_data()
     here = HERE.get()

@@ -6,6 +6,7 @@ import numpy as np
 
 from refdist._core.base.errors import InvalidArgumentError
 from refdist._core.ops.tensor_functions import convert_to_tensor, fresh
+from refdist._core.seam.draft import leave_draft_for_shape
 
 
 def non_max_suppression(
@@ -35,6 +36,9 @@ def non_max_suppression_with_scores(
     name: Any = None,
 ) -> tuple[Any, Any]:
     """The same, and the scores of the boxes; with a sigma, overlapping boxes are not left out, their scores are lowered."""
+    remedy = "Call it outside, or in Dataset.map()."
+    for one in (boxes, scores):
+        leave_draft_for_shape(one, "non_max_suppression() got a tensor", remedy)
     places, left = (np.asarray(convert_to_tensor(one)) for one in (boxes, scores))
     if places.ndim != 2 or places.shape[1] != 4 or left.shape != places.shape[:1]:
         raise InvalidArgumentError(

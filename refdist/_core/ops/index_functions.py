@@ -7,21 +7,21 @@ import numpy as np
 
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.errors import InvalidArgumentError
-from refdist._core.base.jax_facts import is_jax, is_tracer
-from refdist._core.base.where import HERE
+from refdist._core.base.jax_facts import is_jax
 from refdist._core.ops.computed_with_jax import kernel
 from refdist._core.ops.operation import operation
 from refdist._core.ops.operation_table import beside, pair, require
 from refdist._core.ops.shape_functions import gather, inside, whole
 from refdist._core.ops.tensor_functions import cast, convert_to_tensor, fresh, reduce_sum, reduced, sizes_of
+from refdist._core.seam.draft import leave_draft_for_shape
 
 
 @operation
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Any:
     """Take the elements for which a mask is true; it covers the dimensions from an axis on."""
     given, choice = convert_to_tensor(tensor), convert_to_tensor(mask)
-    _require_known(
-        choice, "boolean_mask", "a mask", "Use tf.where() with zeros, and divide by the number of those chosen."
+    leave_draft_for_shape(
+        choice, "boolean_mask() got a mask", "Use tf.where() with zeros, and divide by the number of those chosen."
     )
     before = inside(0 if axis is None else axis, len(given.shape), "boolean_mask")
     if (
@@ -173,7 +173,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: Any = None) -> Any:
 def unique(x: Any, out_idx: Any = np.int32, name: Any = None) -> tuple[Any, Any]:
     """The different elements in the order in which they come, and which of them each element is."""
     given = convert_to_tensor(x)
-    _require_known(given, "unique", "a tensor", "Call it outside of the function.")
+    leave_draft_for_shape(given, "unique() got a tensor", "Call it outside of the function, or in Dataset.map().")
     _, first, inverse = np.unique(np.asarray(given), return_index=True, return_inverse=True)
     order = np.argsort(first, stable=True)
     places = np.argsort(order, stable=True)[inverse]
@@ -195,7 +195,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = np.bool_, name:
     """Say of each place in a row whether it is within the row's length."""
     given = convert_to_tensor(lengths)
     if maxlen is None:
-        _require_known(given, "sequence_mask", "lengths", "Pass maxlen.")
+        leave_draft_for_shape(given, "sequence_mask() got lengths", "Pass maxlen.")
         maxlen = np.asarray(given).max(initial=0)
     return cast(np.arange(int(maxlen), dtype=given.dtype) < given[..., None], dtype)
 
@@ -234,8 +234,8 @@ def confusion_matrix(
     """Count how often each class was predicted for each class."""
     rows, columns = cast(labels, np.int32), cast(predictions, np.int32)
     if num_classes is None:
-        _require_known(rows, "confusion_matrix", "labels", "Pass num_classes.")
-        _require_known(columns, "confusion_matrix", "predictions", "Pass num_classes.")
+        leave_draft_for_shape(rows, "confusion_matrix() got labels", "Pass num_classes.")
+        leave_draft_for_shape(columns, "confusion_matrix() got predictions", "Pass num_classes.")
         num_classes = max(int(np.asarray(rows).max()), int(np.asarray(columns).max())) + 1
     count = int(num_classes)
     values = cast(rows * 0 + 1 if weights is None else weights, dtype)
@@ -258,7 +258,7 @@ def _bins(numbers: Any, least: Any, most: Any) -> int:
     """How many different integers are counted."""
     if least is not None and most is not None and int(least) == int(most):
         return int(most)
-    _require_known(numbers, "bincount", "integers", "Pass minlength and maxlength, both the same.")
+    leave_draft_for_shape(numbers, "bincount() got integers", "Pass minlength and maxlength, both the same.")
     highest = int(np.asarray(numbers).max(initial=-1)) + 1
     found = highest if least is None else max(highest, int(least))
     return found if most is None else min(found, int(most))
@@ -268,7 +268,9 @@ def _segments(how: str, sorted_ids: bool) -> Any:
     def combine(data: Any, segment_ids: Any, num_segments: Any = None, name: Any = None) -> Any:
         values, segments = convert_to_tensor(data), convert_to_tensor(segment_ids)
         if num_segments is None:
-            _require_known(segments, label, "segments", f"Use tf.math.unsorted_{label}() with num_segments.")
+            leave_draft_for_shape(
+                segments, f"{label}() got segments", f"Use tf.math.unsorted_{label}() with num_segments."
+            )
             known = np.asarray(segments)
             if (known[1:] < known[:-1]).any():
                 raise InvalidArgumentError(
@@ -363,12 +365,3 @@ def _ascending(direction: str, name: str) -> bool:
             f"{name}() got direction={direction!r}; expected 'ASCENDING' or 'DESCENDING'. Use one of these."
         )
     return direction == "ASCENDING"
-
-
-def _require_known(tensor: Any, name: str, what: str, remedy: str) -> None:
-    """Refuse what decides on a shape, where it is known only when a program runs."""
-    if is_tracer(tensor) and HERE.get().draft is not None:
-        raise InvalidArgumentError(
-            f"{name}() got {what} in a function; expected what is known before the program runs, because the shape of the result "
-            f"depends on it. {remedy}"
-        )

@@ -13,6 +13,7 @@ from refdist._core.input.ragged_rows import RaggedRows, RaggedTensorSpec
 from refdist._core.ops.shape_functions import gather
 from refdist._core.ops.sparse_tensor import SparseTensor
 from refdist._core.ops.tensor_functions import concat, constant, convert_to_tensor, fresh
+from refdist._core.seam.draft import leave_draft_for_shape
 
 
 class RaggedTensor:
@@ -26,9 +27,7 @@ class RaggedTensor:
     of_parts = True  # it is a value of a replica, though no single tensor
 
     def __init__(self, values: Any, row_splits: Any) -> None:
-        splits = np.asarray(
-            _refused() if is_tracer(row_splits) else row_splits, None if hasattr(row_splits, "dtype") else np.int64
-        )
+        splits = np.asarray(_known(row_splits), None if hasattr(row_splits, "dtype") else np.int64)
         own = values if isinstance(values, RaggedTensor) else convert_to_tensor(values)
         count = len(own) if isinstance(own, RaggedTensor) else own.shape[0]
         if (
@@ -52,7 +51,7 @@ class RaggedTensor:
     @classmethod
     def from_row_lengths(cls, values: Any, row_lengths: Any, name: Any = None, validate: bool = True) -> "RaggedTensor":
         """Make rows of elements, given how long each is."""
-        lengths = np.asarray(row_lengths, None if hasattr(row_lengths, "dtype") else np.int64)
+        lengths = np.asarray(_known(row_lengths), None if hasattr(row_lengths, "dtype") else np.int64)
         return cls(values, np.concatenate([[0], np.cumsum(lengths)]).astype(lengths.dtype))
 
     @classmethod
@@ -60,7 +59,7 @@ class RaggedTensor:
         cls, values: Any, value_rowids: Any, nrows: Any = None, name: Any = None, validate: bool = True
     ) -> "RaggedTensor":
         """Make rows of elements, given in which row each is."""
-        rows = np.asarray(convert_to_tensor(value_rowids))
+        rows = np.asarray(_known(convert_to_tensor(value_rowids)))
         count = int(rows.max(initial=-1)) + 1 if nrows is None else int(nrows)
         return cls.from_row_lengths(values, np.bincount(rows, minlength=count))
 
@@ -69,9 +68,9 @@ class RaggedTensor:
         """Make rows of a tensor, each of them cut to a length, or before the padding at its end."""
         given = convert_to_tensor(tensor)
         if lengths is not None:
-            kept = np.asarray(convert_to_tensor(lengths)).tolist()
+            kept = np.asarray(_known(convert_to_tensor(lengths))).tolist()
         elif padding is not None:
-            wanted = np.asarray(given) != np.asarray(padding)
+            wanted = np.asarray(_known(given)) != np.asarray(padding)
             kept = [
                 int(np.flatnonzero(row).max(initial=-1)) + 1
                 for row in wanted.reshape(*given.shape[:2], -1).any(axis=-1)
@@ -337,11 +336,17 @@ def _require_alike(first: RaggedTensor, second: RaggedTensor) -> None:
         )
 
 
-def _refused() -> Any:
-    raise UnimplementedError(
-        "A RaggedTensor got row splits in a function; expected such that are known before the program runs, because shapes "
-        "depend on them. Make it outside, and pass to_tensor() and the lengths."
+def _known(rows: Any) -> Any:
+    """What says how long rows are, which only Python can find out in a program."""
+    leave_draft_for_shape(
+        rows, "A RaggedTensor got lengths of rows", "Make it outside, and pass to_tensor() and the lengths."
     )
+    if is_tracer(rows):
+        raise UnimplementedError(
+            "A RaggedTensor got lengths of rows in a trace of JAX; expected known ones, because shapes depend on them. Make it "
+            "outside, and pass to_tensor() and the lengths."
+        )
+    return rows
 
 
 def element_wise(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

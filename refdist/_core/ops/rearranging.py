@@ -12,6 +12,7 @@ from refdist._core.base.tensor_shape import TensorShape
 from refdist._core.ops.operation import operation
 from refdist._core.ops.shape_functions import gather
 from refdist._core.ops.tensor_functions import cast, concat, convert_to_tensor, fresh, identity
+from refdist._core.seam.draft import leave_draft_for_shape
 
 
 @operation
@@ -146,8 +147,9 @@ def _limits(limits: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 def _require_known(value: Any, name: str) -> None:
+    leave_draft_for_shape(value, f"{name}() got a tensor", "Call it outside, or in Dataset.map().")
     if is_tracer(value):
         raise UnimplementedError(
-            f"{name}() got a tensor that is not known yet in a function; expected a known one, because shapes depend on it. "
-            f"Call it outside, or in Dataset.map(), or use a mask with tf.where()."
+            f"{name}() got a tensor that is not known yet in a trace of JAX; expected a known one, because shapes depend on it. "
+            f"Call it outside, or use a mask with tf.where()."
         )

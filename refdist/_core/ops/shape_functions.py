@@ -10,7 +10,7 @@ import numpy as np
 from refdist._core.base.dtypes import numpy_dtype
 from refdist._core.base.errors import DtypeError, InvalidArgumentError, UnimplementedError
 from refdist._core.base.indexed_slices import IndexedSlices
-from refdist._core.base.jax_facts import is_jax, is_tracer
+from refdist._core.base.jax_facts import is_jax
 from refdist._core.base.where import HERE, entered
 from refdist._core.ops.operation import operation
 from refdist._core.ops.operation_table import beside, maximum, minimum, pair, require
@@ -23,6 +23,7 @@ from refdist._core.ops.tensor_functions import (
     together,
     with_room_for,
 )
+from refdist._core.seam.draft import leave_draft_for_shape
 
 
 @operation
@@ -196,12 +197,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any
     choice = convert_to_tensor(condition)
     if (x is None) != (y is None):
         raise ValueError("where() got one of x and y; expected both, or none. Pass the other one.")
-    if x is None and is_tracer(choice) and HERE.get().draft is not None:
-        raise InvalidArgumentError(
-            "where() got a condition alone in a function; expected one that is known before the program runs, because the shape of "
-            "the result depends on it. Pass x and y, or call it outside of the function."
-        )
     if x is None:
+        leave_draft_for_shape(choice, "where() got a condition alone", "Pass x and y.")
         return whole(choice.__array_namespace__().argwhere(choice), np.int64)
     if choice.dtype.kind != "b":
         raise DtypeError(f"where() got a condition of dtype {choice.dtype}; expected bool. Compare it with something.")

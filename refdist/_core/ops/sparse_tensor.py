@@ -15,6 +15,7 @@ from refdist._core.ops.shape_functions import gather
 from refdist._core.ops.tensor_functions import concat as dense_concat
 from refdist._core.ops.tensor_functions import constant, convert_to_tensor, fresh
 from refdist._core.ops.tensor_functions import reduce_sum as dense_sum
+from refdist._core.seam.draft import leave_draft_for_shape
 
 
 class SparseTensor:
@@ -83,11 +84,7 @@ def to_dense(sp_input: SparseTensor, default_value: Any = None, validate_indices
 def from_dense(tensor: Any, name: Any = None) -> SparseTensor:
     """Keep the elements that are not zero."""
     given = convert_to_tensor(tensor)
-    if is_tracer(given):
-        raise InvalidArgumentError(
-            "from_dense() got a tensor in a function; expected one that is known before the program runs, because the number of "
-            "elements depends on it. Call it outside."
-        )
+    leave_draft_for_shape(given, "from_dense() got a tensor", "Call it outside, or in Dataset.map().")
     places = np.argwhere(np.asarray(given) != 0)
     return SparseTensor(places, gather_nd(given, places.astype(np.int32)), given.shape)
 

@@ -146,6 +146,8 @@ class TensorArray:
         if self._elements is None:
             return self._buffer
         shape = self.element_shape
+        if shape is None and not self._elements:
+            shape = ()  # as in TensorFlow outside of functions
         if shape is None:
             raise ValueError(
                 "stack() of a TensorArray was called before an element was written; expected one, or element_shape=..., because "

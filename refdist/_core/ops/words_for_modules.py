@@ -10,6 +10,9 @@ _SPARSE = "tf.IndexedSlices, or jax.experimental.sparse"
 _SPECS = "tf.TensorSpec"
 _INITIALIZERS = "tf.keras.initializers, or numpy arrays as initial values"
 _SAMPLERS = "negative samples drawn with tf.random.uniform()"
+_BOXES = "tf.image.non_max_suppression() in a loop over the images and classes"
+_JPEG = "tf.io.encode_jpeg() with a quality, and tf.io.decode_jpeg()"
+_CROPPED = "for the size and the corner of a box, and tf.slice()"
 
 FOR_MODULES = {
     "": "what jax.numpy or numpy has under such a name",
@@ -29,7 +32,7 @@ FOR_MODULES = {
     "distribute": "tf.distribute.Strategy and what it has",
     "distribute.experimental": "tf.distribute, which has what is no longer experimental",
     "errors": "the classes of tf.errors, which have an error_code",
-    "image": "jax.image or Pillow, in Dataset.map()",
+    "image": "Pillow, in Dataset.map()",
     "io": "Python's own libraries, in Dataset.map()",
     "io.gfile": "os, shutil and pathlib",
     "linalg": "what jax.numpy.linalg or numpy.linalg has under such a name",
@@ -96,6 +99,15 @@ _NAMES = {
     "data.experimental.RandomDataset": "tf.data.Dataset.random()",
     "data.experimental.service": "tf.distribute, whose workers read their own shards",
     "data.experimental.get_structure": "the element_spec of a dataset",
+    "image.combined_non_max_suppression image.non_max_suppression_padded": _BOXES,
+    "image.non_max_suppression_overlaps image.generate_bounding_box_proposals": _BOXES,
+    "image.sample_distorted_bounding_box": f"tf.random.uniform() {_CROPPED}",
+    "image.stateless_sample_distorted_bounding_box": f"tf.random.stateless_uniform() {_CROPPED}",
+    "image.extract_patches": "tf.keras.ops.image.extract_patches()",
+    "image.adjust_jpeg_quality image.random_jpeg_quality image.stateless_random_jpeg_quality": _JPEG,
+    "image.extract_glimpse": "tf.slice()",
+    "image.sobel_edges": "tf.nn.depthwise_conv2d() with the filters of Sobel",
+    "image.ssim_multiscale": "tf.image.ssim(), and tf.nn.avg_pool2d() for the smaller scales",
     "io.SparseFeature": "tf.io.VarLenFeature or tf.io.FixedLenSequenceFeature",
     "io.deserialize_many_sparse io.serialize_many_sparse io.serialize_sparse": _SPARSE,
     "io.decode_json_example": "google.protobuf.json_format with tf.train.Example",

@@ -110,7 +110,7 @@ class SavedValues:
 
         try:
             for where, one in matched.items():
-                one.assign(self._arrays.pop(where))
+                one.assign(_as_wide_as(one, self._arrays.pop(where)))
             for holder, waiting in holders if self._arrays else ():
                 holder[WAITING] = waiting
             self.given += len(matched)
@@ -121,7 +121,7 @@ class SavedValues:
 
     def _require_fitting(self, place: Place, variable: "Saved") -> None:
         array, known = self._arrays[place], _likeness(variable)
-        if known is not None and (array.dtype, array.shape) != known:
+        if known is not None and (array.shape != known[1] or not _has_room(known[0], array)):
             raise ValueError(
                 f"The checkpoint has {joined(place)!r} as {array.dtype} of shape {array.shape}; expected {known[0]} of shape "
                 f"{known[1]}, as the variable has. Restore a checkpoint of the same model. Nothing was restored."
@@ -265,6 +265,22 @@ def _identity(value: Any) -> Any:
 
 def _likeness(value: Saved) -> Any:
     return value.likeness if isinstance(value, OtherState) else (value.dtype, tuple(value.shape))
+
+
+def _has_room(dtype: Any, array: np.ndarray[Any, Any]) -> bool:
+    """Say whether values can be taken as they are: integers may have 32 bits or 64, because JAX has cut some of them to 32, such as
+    the iterations of an optimizer, which have 64 in TensorFlow.
+    """
+    if array.dtype == dtype:
+        return True
+    if array.dtype.kind != dtype.kind or dtype.kind not in "iu" or {array.dtype.itemsize, dtype.itemsize} != {4, 8}:
+        return False
+    return bool((array.astype(dtype) == array).all())
+
+
+def _as_wide_as(variable: Saved, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    known = _likeness(variable)
+    return array if known is None else array.astype(known[0], copy=False)
 
 
 def _undoing(value: Saved) -> list[Callable[[], None]]:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from refdist._core.base.call_sites import Site, own_place
+from refdist._core.base.jax_facts import is_tracer
 from refdist._core.base.where import HERE
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ class Draft(Protocol):
     converting: bool  # whether functions are converted before they are called
     unconverted: list[str]  # the functions that could not be, and why
     recorded: bool  # whether a tape records the body
+    summarizes: bool  # whether it has met tf.summary, so that it depends on what is recorded around it
 
     def refuse(self, error: Exception, about: Any = None) -> None:
         """Remember an error that ends the trace, even if the program catches it.
@@ -110,6 +113,20 @@ class NeedsPython(BaseException):
     """Ends a draft whose body needs something that only Python can do, such as the next batch of a dataset."""
 
 
+class NeedsShape(NeedsPython):
+    """Ends a draft in which a shape depends on values, which a compiled program does not have before it runs.
+
+    Args:
+        what: the call that makes such a shape, and what it got.
+        remedy: what to write in place of it.
+        place: where the call is.
+    """
+
+    def __init__(self, what: str, remedy: str, place: Site) -> None:
+        super().__init__()
+        self.what, self.remedy, self.place = what, remedy, place
+
+
 class NeedsFirstRun(BaseException):
     """Ends a draft that would make a variable from what the program computes: its first call is made in Python."""
 
@@ -118,3 +135,14 @@ def leave_draft_for_data() -> None:
     """End the draft that the code is in, if it is in one: a batch read now would be frozen into the program."""
     if HERE.get().draft is not None:
         raise NeedsPython
+
+
+def leave_draft_for_shape(value: Any, what: str, remedy: str) -> None:
+    """End the draft that the code is in, if a shape depends on a value that the program computes.
+
+    Args:
+        what: the call, and what the value is to it.
+        remedy: what to write in place of it.
+    """
+    if HERE.get().draft is not None and is_tracer(value):
+        raise NeedsShape(what, remedy, own_place())

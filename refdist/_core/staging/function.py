@@ -249,7 +249,7 @@ class Function(SteadyCalls):
         if kinds.has_tracers:
             raise ForeignTrace
         staged = fn is not self and on is not None
-        outside = (around, place, on is None, function_key(fn) if staged else None, shape)
+        outside = (around, place, on is None, function_key(fn) if staged else None, shape, self._recording())
         key = (*outside, kinds.key)
         program = self._programs.find(key) if specs is None else ProgramCache.missing
         if program is ProgramCache.missing:
@@ -276,13 +276,21 @@ class Function(SteadyCalls):
             self._numbers = looks_at(captured_numbers(self.python_function))
             if on is None and program is not None and len(self._calls) < _MOST_CALLS:
                 self._calls[shape, kinds.key] = with_specs((args, kwargs))
+            key = (*outside[:-1], self._recording(), kinds.key)  # it may be known only now
             # A body may change what it refers to while it is called; that does not make it a different body.
             again = (*key[:3], function_key(fn), *key[4:]) if staged else key
             for one in dict.fromkeys((key, again)):
                 self._programs.keep(one, program, leaves, declared)
-        if quick is not None and program is not None:
+        if quick is not None and program is not None and not self._source.summarizes:
             self._programs.keep_quickly((around, place, on is None, quick), program)
         return leaves, program
+
+    def _recording(self) -> tuple[bool, bool] | None:
+        """What programs that call tf.summary depend on: whether there is a writer around, and whether nothing is to be recorded."""
+        if not self._source.summarizes:
+            return None
+        recording = HERE.get().recording
+        return (False, False) if recording is None else (recording.writer is not None, recording.condition is False)
 
     def _signature(self, outside: Any, leaves: Sequence[Any]) -> Signature:
         """What calls have in common that need one trace."""

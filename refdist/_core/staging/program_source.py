@@ -2,19 +2,22 @@
 
 import contextlib
 import dataclasses
+import functools
 import importlib
 import threading
+import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from refdist._core.base import nest
-from refdist._core.base.call_sites import where
+from refdist._core.base.call_sites import Site, where
 from refdist._core.base.dtypes import is_wide
 from refdist._core.base.errors import OutOfRangeError
 from refdist._core.base.jax_facts import asks_for_a_value, tracing
+from refdist._core.base.where import HERE
 from refdist._core.devices.tensor import Tensor
-from refdist._core.seam.draft import NeedsFirstRun, NeedsPython, NeedsWide
+from refdist._core.seam.draft import NeedsFirstRun, NeedsPython, NeedsShape, NeedsWide
 from refdist._core.seam.tapes import BodyTape, NeedsBodyTape, body_tape
 from refdist._core.staging.branching import branches, names
 from refdist._core.staging.cache_keys import function_key
@@ -52,6 +55,7 @@ class ProgramSource:
         self._strategy: StrategyBase | None = None  # the one that the body uses without a scope around the call
         self._lock = threading.RLock()
         self.writing = False  # whether the body is being traced
+        self.summarizes = False  # whether tf.summary is called: then programs depend on what is recorded around them
         self._opened: dict[Any, list[OpenProgram]] = {}  # programs for any sizes, by the kind of their calls
         self._others = OtherVariables()
         self._sources: list[Any] = []  # tensors from outside, with respect to which the body asks for gradients
@@ -172,6 +176,13 @@ class ProgramSource:
                     self._sources += asked.sources
                     self._asks_for_gradients = True
                     continue
+                except NeedsShape as asked:
+                    if not writer.shapes.open:
+                        if HERE.get().drawing is None:  # in Dataset.map() everything runs in Python
+                            tell_that_it_runs_in_python(asked.what, asked.remedy, asked.place)
+                        break
+                    open_sizes = False  # what is not known in a program for any sizes may be known in one for these
+                    continue
                 except NeedsPython:
                     break
                 except NeedsFirstRun:
@@ -192,6 +203,7 @@ class ProgramSource:
                     continue
                 finally:
                     self.writing = False
+                    self.summarizes = self.summarizes or writer.summarizes
                 if not written.created:
                     self.traces.count += made_before  # the call that made variables was one trace, and this is another
                     self._called.add(about)
@@ -201,6 +213,16 @@ class ProgramSource:
                     raise _made_again(fn, made)
                 made_before = True
         return Written(None)  # where there are several workers, too, because these meet in Python
+
+
+@functools.cache
+def tell_that_it_runs_in_python(what: str, remedy: str, place: Site) -> None:
+    warnings.warn(
+        f"{what} in a tf.function, at {where(place)}, which therefore runs in Python, operation by operation; expected one that is "
+        f"known before the program runs, because the shape of the result depends on it. {remedy} Then it is quicker.",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 def not_called_yet(fn: Any) -> Exception:

@@ -111,7 +111,7 @@ class ReplicaDraft:
         self.unconverted: list[str] = []  # the functions that could not be converted, and why
         self.conditions: list[Any] = []  # on which the code at the current point depends
         self.read_in_parts: dict[Any, Variable] = {}  # the variables that branches and loops have read
-        self.recorded = tape is not None
+        self.recorded, self.summarizes = tape is not None, False
         self._tape = tape  # records what the body does, if the body asks for gradients of it
         self._parts = 0  # how many branches and loops the code is in
         self.elements, self._shapes = elements, shapes

@@ -110,6 +110,11 @@ class ProgramWriter:
         self._record: _Record | None = None
         self._error: BaseException | None = None
 
+    @property
+    def summarizes(self) -> bool:
+        """Whether the body has met tf.summary so far."""
+        return self._draft.summarizes
+
     def write(self) -> Written:
         """Call the body, and make a program from what it does."""
         variables, several = self._variables, self._several

@@ -118,6 +118,35 @@ def test_a_function_records_in_every_call_and_freezes_nothing(any_backend, names
     assert [(0, "inside", 0.0), (1, "inside", 1.0), (2, "inside", 2.0), (2, "outside", 2.0)] == values(tmp_path)
 
 
+def test_a_function_of_which_nothing_is_recorded_is_compiled(any_backend, names, writer, tmp_path):
+    strategy, calls = tf.distribute.MirroredStrategy(names[:2]), []
+
+    @tf.function
+    def step(number):
+        calls.append(number)
+        strategy.run(lambda one: tf.summary.scalar("x", one, step=7), args=(number,))
+        return tf.summary.should_record_summaries()
+
+    def recorded(condition):
+        before = len(calls)
+        with tf.summary.record_if(condition):
+            found = bool(step(tf.constant(1.0)))
+        return found, len(calls) - before
+
+    with writer.as_default():
+        assert (False, 1) == recorded(False)
+        assert (False, 0) == recorded(tf.constant(False))
+        with pytest.warns(UserWarning, match="runs in Python"):
+            assert recorded(True)[0]
+        assert (False, 0) == recorded(np.bool_(False))
+        assert (True, 1) == recorded(lambda: True)
+        assert (False, 0) == recorded(False)
+    assert (False, 1) == recorded(True), "without a writer"
+    assert (False, 0) == recorded(True)
+
+    assert [(7, "x", 1.0)] * 2 == values(tmp_path)
+
+
 @pytest.mark.parametrize(
     "call", [tf.summary.trace_on, lambda: tf.summary.trace_export("x"), lambda: tf.summary.graph(None)]
 )

@@ -6,22 +6,6 @@ import pytest
 import refdist as tf
 
 
-@pytest.mark.parametrize(
-    ("function", "text"),
-    [
-        (lambda x: tf.boolean_mask(x, x > 1), "Use tf.where"),
-        (lambda x: tf.unique(x)[0], "outside of the function"),
-        (lambda x: tf.math.bincount(x), "minlength and maxlength"),
-        (lambda x: tf.sequence_mask(x), "Pass maxlen"),
-        (lambda x: tf.math.segment_sum(x, x), "unsorted_segment_sum"),
-        (lambda x: tf.math.confusion_matrix(x, x), "Pass num_classes"),
-    ],
-)
-def test_a_shape_that_depends_on_values_is_refused_in_a_function(any_backend, function, text):
-    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
-        tf.function(function)(tf.constant([1, 2]))
-
-
 @pytest.mark.parametrize("around", [lambda step: step, tf.function], ids=["eager", "staged"])
 def test_indices_beyond_the_end_are_told_in_a_function_too(any_backend, around):
     for step in (

@@ -8,7 +8,7 @@ from tests.refdist.ops.comparison import differences, evaluated, staged_together
 
 SETS = ["images_and_text", "more_operations"]
 
-# What decides on a shape has to be known when a function is traced.
+# In a function these run in Python.
 SIZES = ("tf.boolean_mask(", "tf.unique(", "tf.math.bincount(t([1, 1, 3]))", "tf.math.bincount(t([1, 1, 3]), weights")
 PYTHON = ("tf.strings.", "tf.as_string(", "tf.numpy_function(", "tf.py_function(", "tf.random_")  # or text
 WIDE = ("float64", "int64")  # JAX has no room for these

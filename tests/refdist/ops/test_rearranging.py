@@ -1,12 +1,14 @@
 """The rarer operations answer as TensorFlow has answered."""
 
+import jax
+import numpy as np
 import pytest
 
 import refdist as tf
 from tests.refdist.ops.answers import answers_of, expressions_of
 from tests.refdist.ops.comparison import differences, evaluated, staged_together
 
-# What decides on a shape has to be known when a function is traced.
+# In a function these run in Python.
 SIZES = ("tf.unique_with_counts(", "tf.dynamic_partition(", "tf.dynamic_stitch(", "tf.broadcast_", "tf.get_static")
 WIDE = ("float64", "int64")  # JAX has no room for these
 
@@ -41,9 +43,9 @@ def test_rarer_operations_in_a_function_answer_as_tensorflow(backend):
         lambda x: tf.dynamic_stitch([x], [x]),
     ],
 )
-def test_what_decides_on_a_shape_is_refused_where_it_is_not_known(call):
+def test_what_decides_on_a_shape_is_refused_in_a_trace_of_jax(call):
     with pytest.raises(tf.errors.UnimplementedError, match="Call it outside"):
-        tf.function(call)(tf.constant([1, 0]))
+        jax.jit(call)(np.array([1, 0]))
 
 
 def test_a_value_that_is_not_known_yet_is_none():

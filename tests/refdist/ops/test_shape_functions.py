@@ -215,8 +215,3 @@ def test_of_equal_elements_the_first_is_found_along_the_first_axis_unless_anothe
     assert [place, 0, 0] == find(array).tolist()
     assert find(array, axis=1).tolist() == getattr(np, name)(array, axis=1).tolist()
     assert (np.int64, np.int32) == (find(array).dtype, find(array, output_type=tf.int32).dtype)
-
-
-def test_indices_of_what_is_true_are_refused_in_a_function_in_three_parts(any_backend):
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"got a condition alone.*expected.*\. Pass x and y"):
-        tf.function(lambda x: tf.where(x > 0))(tf.ones([3]))

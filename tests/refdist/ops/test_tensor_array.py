@@ -123,3 +123,24 @@ def test_an_array_in_a_loop_that_is_differentiated():
         return jax.grad(loss)(x)
 
     assert 12.0 == float(slope(tf.constant(2.0)))
+
+
+@pytest.mark.parametrize("around", [lambda step: step, tf.function], ids=["eager", "staged"])
+def test_an_array_without_elements_is_an_empty_tensor(around):
+    found = around(lambda: tf.TensorArray(tf.int32, size=0, dynamic_size=True).stack())()
+
+    assert ((0,), "int32") == (tuple(found.shape), found.dtype.name)
+
+
+def test_a_dataset_collects_nothing_from_an_element():
+    def positive(row):
+        found = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for x in row:
+            if x > 0:
+                found = found.write(found.size(), x)
+        return found.stack()
+
+    data = tf.data.Dataset.from_tensor_slices([[-1.0, -2.0], [1.0, -2.0]]).map(positive)
+
+    assert [[], [1.0]] == [one.numpy().tolist() for one in data]
+    assert (None,) == tuple(data.element_spec.shape)

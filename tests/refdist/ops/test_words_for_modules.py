@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import pytest
 
@@ -62,3 +63,15 @@ def test_words_are_about_documented_names():
         "random.experimental",
         "version",
     }
+
+
+@pytest.mark.parametrize("path", ["image.combined_non_max_suppression", "image.sample_distorted_bounding_box"])
+def test_what_is_recommended_for_boxes_is_there(path):
+    module, _, name = path.partition(".")
+    with pytest.raises(AttributeError) as refused:
+        getattr(getattr(tf, module), name)
+    _, _, remedy = str(refused.value).partition("; use ")
+    recommended = re.findall(r"tf\.([\w.]+)\(", remedy)
+
+    assert recommended
+    assert None not in [found(one) for one in recommended]
