@@ -108,7 +108,13 @@ def _value(self: Any) -> Any:
     caller = sys._getframe(1).f_globals.get("__name__", "")  # pyright: ignore[reportPrivateUsage]
     frame = HERE.get().frame
     computing = caller.startswith("keras.") or (frame is not None and frame.replica is not None) or _in_layer()
-    return self._maybe_autocast(tensor(self._value)) if computing else held(self)
+    if not computing:
+        return held(self)
+    value = tensor(self._value)
+    tapes = HERE.get().tapes
+    if tapes is not None and not caller.startswith("keras."):
+        tapes.shown(held(self), value)  # whom the user may ask to watch it: in TensorFlow it is the variable
+    return self._maybe_autocast(value)
 
 
 def _in_layer() -> bool:

@@ -31,6 +31,10 @@ class Tapes(Protocol):
         """Tell tapes that an array was read from a variable, if they watch it."""
         ...
 
+    def shown(self, variable: "Variable", array: Any) -> None:
+        """Tell tapes that an array was handed out in place of a variable, which is watched if the array is to be."""
+        ...
+
     def tensor(self, value: Any) -> Any:
         """A tensor in the form in which tapes record what is done with it: as an array of JAX, where that is possible."""
         ...

@@ -73,6 +73,7 @@ class GradientTape:
         ] = {}  # of variables: values, and their arrays
         self._twins: dict[int, tuple[Tensor, Any]] = {}  # of watched tensors that are not arrays of JAX
         self._watched: dict[int, Variable] = {}
+        self.shown: dict[int, tuple[Any, Variable]] = {}  # arrays that were handed out in place of variables
 
     def watch(self, tensor: Any) -> None:
         """Watch tensors or variables: gradients can be taken with respect to them."""
@@ -80,6 +81,11 @@ class GradientTape:
             one = variable_of(leaf)
             if isinstance(one, Variable):
                 self._watched[id(one)] = one
+                continue
+            if id(one) in self.shown:
+                _, variable = self.shown[id(one)]
+                self._watched[id(variable)] = variable
+                self.remember(variable, one, one)
                 continue
             if isinstance(one, Mirrored):
                 one = one.nearest()
@@ -249,6 +255,8 @@ class GradientTape:
             owner = one if one.container is None else one.container
             known = self._readings.get(id(owner))
             return [] if known is None else [id(array) for _, array in known[1].values()]
+        if id(source) in self.shown and id(owner := self.shown[id(source)][1]) in self._watched:
+            return [id(array) for _, array in self._readings[id(owner)][1].values()]
         if isinstance(source, (Tensor, DistributedValues)) or is_jax(source):
             return [id(self._array(source))]
         raise TypeError(

@@ -66,6 +66,11 @@ class RecordingTapes:
             if tape.watches(owner):
                 tape.remember(owner, array, array)
 
+    def shown(self, variable: Variable, array: Any) -> None:
+        owner = variable if variable.container is None else variable.container
+        for tape in self.tapes:
+            tape.shown[id(array)] = array, owner
+
     def tensor(self, value: Any) -> Any:
         if not isinstance(value, Tensor):
             return value
