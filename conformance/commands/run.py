@@ -23,7 +23,7 @@ from conformance.output import collected, complain, nothing_selected, save, writ
 from conformance.recorded import recorded
 from conformance.report import RECORD, Report, versions
 from conformance.results import BROKEN, Result
-from conformance.runner import CHECKS, Job, case_count, run
+from conformance.runner import CHECKS, Job, case_count, run, unfinished
 from conformance.selection import Selection
 from conformance.stopping import uninterrupted
 
@@ -41,6 +41,8 @@ def command(options: argparse.Namespace) -> int:
     stopped = options.exitfirst and any(result.status in BROKEN for result in results)
     # What was done is told, however often the run is cancelled.
     with uninterrupted():
+        if code or stopped:
+            results += [result for job in jobs for result in unfinished(job, results)]
         kept = [result for column in columns.values() for result in column.results]
         ordered = tuple(in_catalogue_order([*results, *kept], selection.implementations))
         report = Report(
