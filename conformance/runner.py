@@ -59,7 +59,7 @@ def case_count(job: Job) -> int:
 
 
 def unfinished(job: Job, found: Iterable[Result]) -> list[Result]:
-    """Return a result for each case that a run which was broken off owes to a behavior that it has begun: some counts say nothing."""
+    """Return a result for each case that a run which was broken off lacks of a behavior that it has begun."""
     checks = job.loaded_checks()
     own = [result for result in found if result.implementation == job.implementation]
     begun = {result.id for result in own if result.status not in SILENT}
