@@ -87,7 +87,7 @@ def execute(options: argparse.Namespace) -> int:
     from refdist_bench.command import CommandRefused, perform
 
     try:
-        require("jax", "numba")
+        require("jax", "numba", by="refdist bench")
         return perform(options)
     except (CommandRefused, MissingExtra) as error:
         raise Refused(str(error)) from error

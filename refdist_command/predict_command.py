@@ -186,7 +186,7 @@ def _step(
     from simulator import predict_step
     from simulator.predictions.predicted_step import OneReplica
 
-    require("jax", "numba")
+    require("jax", "numba", by="refdist predict step")
     if "REFDIST_BACKEND" not in os.environ:
         # With one device, a strategy has one replica, whose step exchanges nothing. What the user's module chooses comes later.
         refdist.use("simulator", gpus=2)

@@ -71,6 +71,19 @@ def test_an_example_prints_what_the_page_says(page, program, output, tmp_path, m
     assert output == printed.getvalue()
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith(("docs/guide/", "docs/explanation/"))])
+def test_a_page_whose_programs_need_an_extra_says_how_to_install_it(page):
+    needing = {
+        "jax": r'import.* jax|tf\.function|use\("jax"',
+        "simulator": r'use\("simulator", cluster=|simulator\.predict_',
+    }
+    programs = "".join(program for program, _ in EXAMPLE.findall(PAGES[page]))
+    said = ",".join(re.findall(r"pip install 'refdist\[([\w,]+)\]'", PAGES[page])).replace("keras", "keras,jax")
+    lacking = [extra for extra, use in needing.items() if re.search(use, programs) and extra not in said]
+
+    assert [] == lacking or "all" in said
+
+
 @pytest.mark.parametrize("page", sorted(PAGES.keys() - WITH_TESTS_OF_THEIR_OWN))
 def test_a_program_has_its_output_or_is_a_file(page):
     text = PAGES[page]
