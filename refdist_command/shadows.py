@@ -33,7 +33,7 @@ def require_own(*names: str, anew: bool = False) -> None:
 
 
 def look_in(folder: str) -> None:
-    """Let Python find modules in a folder before all others, in the processes that it starts, too, unless one of them hides ours."""
+    """Let Python find modules in a folder before all others, as its children do, unless one of them hides ours."""
     if folder not in sys.path:
         sys.path.insert(0, folder)
     require_own(*OURS)
