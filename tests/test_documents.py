@@ -197,6 +197,16 @@ def test_no_page_loads_anything_from_elsewhere(site):
     assert not any('data-md-component="source"' in page for page in pages)  # which asks where the repository is shown
 
 
+def test_what_is_copied_of_a_terminal_are_its_commands(site):
+    page, style = ((site / name).read_text() for name in ("tutorial.html", "assets/site.css"))
+
+    assert re.search(r'<div class="language-console highlight">.*?<code>.*?class="gp">\$', page, re.DOTALL)
+    assert 'class="go">' in page
+    assert ".highlight code[data-md-copying] :is(.gp, .go) { display: none; }" in style
+    (script,) = (site / "assets" / "javascripts").glob("bundle.*.js")
+    assert "data-md-copying" in script.read_text()  # which the theme sets while it copies
+
+
 def test_the_options_of_use_the_commands_and_the_schemas_have_pages(site):
     options, commands, schemas = (
         (site / "reference" / f"{name}.html").read_text() for name in ("use", "command-line", "schemas")
