@@ -392,6 +392,11 @@ def test_an_interrupt_prints_what_was_done(
     assert f"{status}\nThe run was not completed" in capsys.readouterr().out
 
 
+def test_replica_counts_that_no_check_has_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 5 == main([*RUN, "-k", "RUN-01", "--replicas", "5"])
+    assert "nothing is selected by --replicas 5; expected some of 1, 2, 3" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [["list"], [*RUN, "-k", "RUN-01", "-v"]])
 def test_a_reader_that_goes_away_causes_no_traceback(arguments: list[str]) -> None:
     reading, writing = os.pipe()

@@ -177,6 +177,8 @@ ALL_REDUCE = "all_reduce --cluster dgx_h100 --size 1MB"
         ("all_reduce --cluster dgx_h100 --size 1M", ["got '1M'", "MiB", "Write for example 128MiB"]),
         ("all_reduce --cluster dgx_h100 --hosts 0 --size 1", ["got '0'", "Write for example 1,8"]),
         (f"{ALL_REDUCE} --library nccl:1", ["'2.27'"]),
+        (f"{ALL_REDUCE} --library {__file__}", ["is no library", "Library.save"]),
+        ("all_reduce --cluster tpu_v4 --size 1", ["got no shape", "--cluster tpu_v4:shape=4x4x4"]),
         (f"{ALL_REDUCE} --library gloo", ["got 'gloo'", "Write for example nccl:2.27"]),
         (f"{ALL_REDUCE} --algorithm best", ["The algorithm is 'best'", "ring"]),
         (f"{ALL_REDUCE} --gpus-per-process 8", ["without --library", "Add --library nccl"]),
