@@ -15,6 +15,7 @@ from conformance.output import EXIT_CODES, FAULT_EXIT_CODES
 from conformance.proofs import FAULTS
 from conformance.runner import CHECKS
 from conformance.selection import MODES
+from refdist_command.writable_file import writable_file
 
 DESCRIPTION = """\
 Say which documented behaviors of the tf.distribute.Strategy API an
@@ -109,8 +110,10 @@ def _diff(commands: Commands) -> None:
         "declared, not supported or absent; difference, any; nothing, never"
     )
     parser.add_argument("--fail-on", choices=FAIL_ON, default=FAIL_ON[0], help=when)
-    parser.add_argument("--json", type=_file, metavar="FILE", help="write the differences there too")
-    parser.add_argument("--html", type=_file, metavar="FILE", help="write both sides there, as one page for browsers")
+    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the differences there too")
+    parser.add_argument(
+        "--html", type=writable_file, metavar="FILE", help="write both sides there, as one page for browsers"
+    )
 
 
 def _faults(commands: Commands) -> None:
@@ -119,7 +122,7 @@ def _faults(commands: Commands) -> None:
     parser.add_argument("--impl", default="simulator", metavar="NAME", help=f"{NAMED} (default: simulator)")
     others = "say which other checks fail too: those of the same area (the default), or of all; this takes long"
     parser.add_argument("--others", nargs="?", const="area", choices=("area", "all"), help=others)
-    parser.add_argument("--json", type=_file, metavar="FILE", help="write what was found there too")
+    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write what was found there too")
     own = "package.module:function that returns other faults (default: those in refdist)"
     parser.add_argument("--faults", default=FAULTS, metavar="PLACE", help=own)
 
@@ -137,7 +140,7 @@ def _show(commands: Commands) -> None:
 def _update_xfails(commands: Commands) -> None:
     summary = "run, or read a report, and rewrite a file for --xfail: reasons stay, what passes is removed, what is new is added"
     parser = _add(commands, "update-xfails", summary, xfails.command, [_selecting(), _executing()])
-    parser.add_argument("file", type=_file, metavar="FILE")
+    parser.add_argument("file", type=writable_file, metavar="FILE")
     parser.add_argument("--impl", metavar="NAME", help=NAMED)
     source = "take the results from this JSON report, and run nothing"
     parser.add_argument("--from", dest="source", type=pathlib.Path, metavar="REPORT", help=source)
@@ -176,10 +179,16 @@ def _selecting() -> argparse.ArgumentParser:
 def _writing() -> argparse.ArgumentParser:
     """Return the options that name the files of a report."""
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--json", type=_file, metavar="FILE", help="write the report there too")
-    parser.add_argument("--html", type=_file, metavar="FILE", help="write the report there, as one page for browsers")
-    parser.add_argument("--junit-xml", type=_file, metavar="FILE", help="write the report there, for CI servers")
-    parser.add_argument("--badge", type=_file, metavar="FILE", help="write there how many are kept, as an SVG picture")
+    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the report there too")
+    parser.add_argument(
+        "--html", type=writable_file, metavar="FILE", help="write the report there, as one page for browsers"
+    )
+    parser.add_argument(
+        "--junit-xml", type=writable_file, metavar="FILE", help="write the report there, for CI servers"
+    )
+    parser.add_argument(
+        "--badge", type=writable_file, metavar="FILE", help="write there how many are kept, as an SVG picture"
+    )
     return parser
 
 
@@ -221,23 +230,3 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"got {text!r}; expected seconds, more than 0. Write for example 60.")
     return seconds
-
-
-def _file(text: str) -> pathlib.Path:
-    """Refuse at the start what could not be written after a long run."""
-    path = pathlib.Path(text)
-    try:
-        there = path.exists()
-        if path.is_dir() or not path.parent.is_dir():
-            raise argparse.ArgumentTypeError(
-                f"got {text!r}; expected a file in a folder that exists. Make the folder, or name a file in it."
-            )
-        if not there or path.is_file():  # others, such as a pipe, may wait for their reader
-            path.open("ab").close()
-        if not there:
-            path.unlink()
-    except OSError as error:
-        raise argparse.ArgumentTypeError(
-            f"got {text!r} ({error.strerror}); expected a file that can be written. Name another file."
-        ) from error
-    return path

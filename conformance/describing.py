@@ -24,7 +24,7 @@ class NotStarted(SuiteError):
         self.status: Status = lost.status
         self.detail = f"{doing}: {lost.detail}"
         super().__init__(
-            f"{name} could not be started; expected to import and open it. Mend what happened {doing}, or give it more "
+            f"{name} could not be started; expected to import and open it. Mend what went wrong {doing}, or give it more "
             f"time with --start-timeout:\n{lost.detail}"
         )
 

@@ -20,7 +20,7 @@ MEANINGS = {
     Status.ERROR: "The check stopped at an exception that it did not expect.",
     Status.TIMEOUT: "The check did not end in time.",
     Status.CRASH: "The process died.",
-    Status.NOT_RUN: "Left out, because a behavior that it needs is not kept.",
+    Status.NOT_RUN: "Left out, because a behavior that it needs is not kept, or because the run ended before.",
     Status.DIVERGES: "Not kept, and the implementation says so and why.",
     Status.XFAIL: "Not kept, and the file of expected failures says so and why.",
     Status.UNSUPPORTED: "Nothing can be said: there is no check, it lacks what the check needs, or the check is for another one.",

@@ -35,7 +35,8 @@ def load(file: pathlib.Path) -> Report:
         return Report.from_json(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UsageError(
-            f"got no report in {file}; expected one of an earlier run. Run without this option."
+            f"got no report in {file}; expected one of an earlier run. Make one: `run` keeps its report for --lf, and writes it to "
+            f"what --json names."
         ) from error
     except (OSError, ValueError) as error:
         raise UsageError(

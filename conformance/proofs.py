@@ -130,8 +130,11 @@ def _others(id: str, checks: Mapping[str, Check], reach: str | None) -> list[Cas
     ]
 
 
-def gathered(found: Iterable[tuple[Case, Result]]) -> tuple[Proof, ...]:
-    """Make one proof for each fault, in catalogue order, of the results in any order."""
+def gathered(found: Iterable[tuple[Case, Result]], checks: Mapping[str, Check]) -> tuple[Proof, ...]:
+    """Make one proof for each fault, in catalogue order, of the results in any order.
+
+    A check whose run was broken off before it had all its replica counts has missed nothing yet.
+    """
     own: dict[str, list[Result]] = {}
     others: dict[str, set[str]] = {}
     for case, result in found:
@@ -140,7 +143,9 @@ def gathered(found: Iterable[tuple[Case, Result]]) -> tuple[Proof, ...]:
             own.setdefault(case.fault, []).append(result)
         elif result.status in BROKEN:
             others.setdefault(case.fault, set()).add(case.id)
-    return tuple(Proof(id, tuple(own[id]), _ordered(others.get(id, ()))) for id in _ordered(own))
+    proofs = [Proof(id, tuple(own[id]), _ordered(others.get(id, ()))) for id in _ordered(own)]
+    whole = {proof.id for proof in proofs if len(proof.results) == len(checks[proof.id].replicas)}
+    return tuple(proof for proof in proofs if proof.outcome is not Outcome.MISSED or proof.id in whole)
 
 
 def _ordered(ids: Iterable[str]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ class Status(Enum):
     FAIL = "FAIL"
     """The behavior is not kept."""
     NOT_RUN = "NOT RUN"
-    """The check was left out, because a behavior that it needs is not kept; the detail says which."""
+    """The check was left out, because a behavior that it needs is not kept, or because the run ended before; the detail says it."""
     XFAIL = "XFAIL"
     """The behavior is not kept, and the file of expected failures says so and why."""
     DIVERGES = "DIVERGES"

@@ -10,7 +10,7 @@ from conformance.describing import NotStarted, SuiteError
 from conformance.foreground import run_in_foreground
 from conformance.implementations import Description
 from conformance.jobs import CHECKS, HEAVY, Job, Started, Task, run_tasks
-from conformance.results import BROKEN, Case, Result, Status
+from conformance.results import BROKEN, SILENT, Case, Result, Status
 from conformance.selection import quickest
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "run",
     "run_case",
     "run_tasks",
+    "unfinished",
 ]
 
 
@@ -55,6 +56,20 @@ def case_count(job: Job) -> int:
     checks = job.loaded_checks()
     found = [len(_cases(job, id, checks)) or (id not in checks and job.only is None) for id in job.ids]
     return sum(map(bool, found)) if job.mode == "quick" else sum(found)
+
+
+def unfinished(job: Job, found: Iterable[Result]) -> list[Result]:
+    """Return a result for each case that a run which was broken off lacks of a behavior that it has begun."""
+    checks = job.loaded_checks()
+    own = [result for result in found if result.implementation == job.implementation]
+    begun = {result.id for result in own if result.status not in SILENT}
+    done = {(result.id, result.replicas) for result in own}
+    asked = [] if job.mode == "quick" else [case for id in job.ids if id in begun for case in _cases(job, id, checks)]
+    return [
+        Result(case.id, job.implementation, case.replicas, Status.NOT_RUN, "the run ended before")
+        for case in asked
+        if (case.id, case.replicas) not in done
+    ]
 
 
 def _results(job: Job, checks: Mapping[str, Check], started: Started) -> Generator[Result]:

@@ -101,7 +101,9 @@ def _below(run: Run, kept: Sequence[Result]) -> list[str]:
     judged = [one for one in run.results if is_met(one) is not None]
     missed = [one for one in judged if not is_met(one)]
     more = len(run.results) - len(kept)
-    words = [f"{len(judged) - len(missed)} of {len(judged)} goals met, missed ones marked {MISSED}."]
+    words = ["None of these has a goal."]
+    if judged:
+        words = [f"{len(judged) - len(missed)} of {len(judged)} goals met, missed ones marked {MISSED}."]
     if more:
         without_row = len(missed) - sum(one in kept for one in missed)
         words.append(

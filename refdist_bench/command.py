@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from refdist_bench import bench_table, own_step, regressions
 from refdist_bench.benchmark_case import Case
+from refdist_bench.kept_interrupt import Interrupt, kept_interrupt
 from refdist_bench.saved_run import Run, UnreadableRun, load
 from refdist_bench.settings import DEVICE_COUNTS, Settings
+
+CANCELLED = 130  # as a shell has it for what ends by Ctrl-C
 
 
 class CommandRefused(Exception):
@@ -20,11 +23,12 @@ def perform(options: argparse.Namespace) -> int:
         _require_sense(options)
         before = load(options.compare) if options.compare else None  # before minutes are spent
         earlier = [load(path) for path in _saved_runs(options.trend)]
-        if options.step:
-            return _own(options, before)
-        if options.list:
+        if options.list and not options.step:
             return _listed(options)
-        found = load(options.saved) if options.saved else _measured(options)
+        with kept_interrupt() as interrupt:
+            if options.step:
+                return _own(options, before, interrupt)
+            found = load(options.saved) if options.saved else _measured(options, interrupt)
     except (UnreadableRun, own_step.UnusableStep) as error:
         raise CommandRefused(str(error)) from error
     print(bench_table.markdown(found) if options.markdown else "\n".join(bench_table.lines(found)))
@@ -33,7 +37,9 @@ def perform(options: argparse.Namespace) -> int:
     if options.html:
         from refdist_bench.bench_page import render
 
-        pathlib.Path(options.html).write_text(render(found, earlier), encoding="utf-8")
+        options.html.write_text(render(found, earlier), encoding="utf-8")
+    if interrupt.has_come:
+        return CANCELLED
     return int(_slower(before, found, options.fail_above) or any(not result.sides for result in found.results))
 
 
@@ -51,11 +57,6 @@ def _require_sense(options: argparse.Namespace) -> None:
         raise CommandRefused(
             "got --fail-above without --compare; expected a saved run to compare with. Add --compare RUN.json."
         )
-    for path in filter(None, (options.json, options.html)):
-        if not pathlib.Path(path).resolve().parent.is_dir():
-            raise CommandRefused(
-                f"got {path}, whose folder does not exist; expected a file that can be written. Make the folder."
-            )
 
 
 def _saved_runs(paths: Sequence[str]) -> list[str]:
@@ -93,17 +94,17 @@ def _listed(options: argparse.Namespace) -> int:
     return 0
 
 
-def _measured(options: argparse.Namespace) -> Run:
+def _measured(options: argparse.Namespace, interrupt: Interrupt) -> Run:
     from refdist_bench.bench_run import run
     from refdist_bench.peers.peer_process import PeerFailed
 
     try:
-        return run(_cases(options), quick=options.quick, tensorflow=options.peer)
+        return run(_cases(options), interrupt, quick=options.quick, tensorflow=options.peer)
     except PeerFailed as error:
         raise CommandRefused(str(error)) from error
 
 
-def _own(options: argparse.Namespace, before: Run | None) -> int:
+def _own(options: argparse.Namespace, before: Run | None, interrupt: Interrupt) -> int:
     """Measure a user's step on each backend."""
     from refdist_bench.bench_run import CASE_SECONDS, QUICK_SECONDS
     from refdist_bench.measuring import measure
@@ -118,13 +119,19 @@ def _own(options: argparse.Namespace, before: Run | None) -> int:
             print(f"{backend}: there are {settings.devices} devices, too few for {options.replicas}.")
             continue
         items: dict[int, float | None] = {}
-        result = measure(
-            own_step.own_case(options.step, backend, counts, items),
-            QUICK_SECONDS if options.quick else 3 * CASE_SECONDS,
-        )
+        seconds = QUICK_SECONDS if options.quick else 3 * CASE_SECONDS
+        case = own_step.own_case(options.step, backend, counts, items)
+        try:
+            result = measure(case, seconds, obey=interrupt.obey)
+        except KeyboardInterrupt:
+            if not results:
+                raise
+            break
         results.append(result)
         print("\n".join(own_step.lines(result, items)))
     found = Run(surroundings(), tuple(results), 0.0)
     if options.json:
         found.save(options.json)
+    if len(results) < len(settings.backends) and interrupt.has_come:
+        return CANCELLED
     return int(_slower(before, found, options.fail_above) or any(not result.sides for result in results))

@@ -4,7 +4,7 @@ import gc
 import itertools
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from refdist_bench.benchmark_case import Case, Side, Timer
@@ -17,15 +17,26 @@ TOLERANCE = 1e-2
 """By how much, relatively, numbers that sides return in their first call may differ."""
 
 
-def measure(case: Case, seconds: float, *, more_sides: Sequence[Side] = ()) -> Result:
-    """Measure all sides of a case for about that many seconds, in turns; what goes wrong becomes the result's problem."""
+def _go_on() -> None:
+    """Raise nothing."""
+
+
+def measure(
+    case: Case, seconds: float, *, more_sides: Sequence[Side] = (), obey: Callable[[], None] = _go_on
+) -> Result:
+    """Measure all sides of a case for about that many seconds, in turns; what goes wrong becomes the result's problem.
+
+    Args:
+        obey: is called between rounds, and raises where nobody wants to wait for the rest.
+    """
     try:
         if case.together is not None:
             found = [Measured(one.who, one.name, None, tuple(rounds)) for one, rounds in case.together(seconds).items()]
             return Result.of(case, found)
         sides, parts = (*case.sides, *more_sides), case.makings
-        makings = [_in_turns(sides if part % 2 == 0 else sides[::-1], seconds / parts) for part in range(parts)]
+        makings = [_in_turns(sides if part % 2 == 0 else sides[::-1], seconds / parts, obey) for part in range(parts)]
     except Exception as error:  # one case that does not work must not take the others' figures along
+        obey()  # what a process of its own has died of, too
         return Result.of(case, problem=f"{type(error).__name__}: {error}")
     found = [_joined([making[side] for making, _ in makings]) for side in sides]
     return Result.of(case, found, problem=next((problem for _, problem in makings if problem), None))
@@ -36,7 +47,9 @@ def _joined(same: Sequence[Measured]) -> Measured:
     return Measured(same[0].who, same[0].name, same[0].first_seconds, tuple(rounds))
 
 
-def _in_turns(sides: Sequence[Side], seconds: float) -> tuple[dict[Side, Measured], str | None]:
+def _in_turns(
+    sides: Sequence[Side], seconds: float, obey: Callable[[], None]
+) -> tuple[dict[Side, Measured], str | None]:
     gc.collect()  # what other cases have left
     timers: list[Timer] = []
     try:
@@ -44,10 +57,11 @@ def _in_turns(sides: Sequence[Side], seconds: float) -> tuple[dict[Side, Measure
         for side in sides:
             timers.append(side.start())
             firsts.append(timers[-1].first())  # before the next one is made, which may need the memory
+            obey()
         estimates = [_estimate(timer, first) for timer, (first, _) in zip(timers, firsts, strict=True)]
         calls = [1 if timer.cold else calls_of_a_round(one) for timer, one in zip(timers, estimates, strict=True)]
         rounds = rounds_within(seconds, sum(one * count for one, count in zip(estimates, calls, strict=True)))
-        taken = _taken(timers, calls, rounds, [first for first, _ in firsts])
+        taken = _taken(timers, calls, rounds, [first for first, _ in firsts], obey)
     finally:
         for timer in timers:
             timer.close()
@@ -71,7 +85,9 @@ def _estimate(timer: Timer, first: float) -> float:
     return timer.seconds(calls_of_a_round(once)) / calls_of_a_round(once)
 
 
-def _taken(timers: Sequence[Timer], calls: Sequence[int], rounds: int, firsts: Sequence[float]) -> list[list[float]]:
+def _taken(
+    timers: Sequence[Timer], calls: Sequence[int], rounds: int, firsts: Sequence[float], obey: Callable[[], None]
+) -> list[list[float]]:
     """Return the seconds of a call of each side, round by round."""
     taken: list[list[float]] = [[first] if timer.cold else [] for timer, first in zip(timers, firsts, strict=True)]
     order, drawn = list(range(len(timers))), random.Random(0)
@@ -82,6 +98,7 @@ def _taken(timers: Sequence[Timer], calls: Sequence[int], rounds: int, firsts: S
         for index in order:
             if not (timers[index].cold and turn == 0):  # its first call was such a round
                 taken[index].append(timers[index].seconds(calls[index]) / calls[index])
+        obey()
     return taken
 
 

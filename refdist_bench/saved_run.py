@@ -89,7 +89,7 @@ class Run:
     results: tuple[Result, ...]
     seconds: float
 
-    def save(self, path: str) -> None:
+    def save(self, path: str | pathlib.Path) -> None:
         """Write the run as JSON."""
         pathlib.Path(path).write_text(json.dumps(to_json(self), indent=1) + "\n", encoding="utf-8")
 

@@ -4,6 +4,7 @@ import argparse
 import re
 
 from refdist_command.refusal import Refused
+from refdist_command.writable_file import writable_file
 
 DESCRIPTION = """\
 Measure how long refdist takes on the devices that JAX finds (a machine that
@@ -40,7 +41,8 @@ examples:
   refdist bench --compare run.json --fail-above 1.1
 
 Exit codes: 0; 1 if a case became slower than --fail-above allows, or could not
-be measured; 2 for a wrong command line.
+be measured; 2 for a wrong command line; 130 after Ctrl-C, which shows and saves
+what was measured before.
 """
 
 
@@ -64,8 +66,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--backend", type=_backends, default=("jax", "simulator"), metavar="NAME,NAME", help="jax, simulator or both"
     )
     parser.add_argument("--peer", type=_peer, metavar="tensorflow=PYTHON", help="a Python that has TensorFlow")
-    parser.add_argument("--json", metavar="FILE", help="save the run, with all rounds of all sides")
-    parser.add_argument("--html", metavar="FILE", help="draw the run on one page that needs nothing else")
+    parser.add_argument("--json", type=writable_file, metavar="FILE", help="save the run, with all rounds of all sides")
+    parser.add_argument(
+        "--html", type=writable_file, metavar="FILE", help="draw the run on one page that needs nothing else"
+    )
     parser.add_argument("--markdown", action="store_true", help="print the table of all cases for a document")
     parser.add_argument("--from", dest="saved", metavar="RUN.json", help="measure nothing: show a saved run")
     parser.add_argument(
@@ -83,7 +87,7 @@ def execute(options: argparse.Namespace) -> int:
     from refdist_bench.command import CommandRefused, perform
 
     try:
-        require("jax", "numba")
+        require("jax", "numba", by="refdist bench")
         return perform(options)
     except (CommandRefused, MissingExtra) as error:
         raise Refused(str(error)) from error

@@ -42,11 +42,20 @@ def cluster_word(text: str) -> "Callable[[int], Cluster]":
     options = _options(text, name, rest, set(inspect.signature(preset).parameters) - {"hosts", "kind"})
 
     def make(hosts: int) -> "Cluster":
-        counted = "hosts" in inspect.signature(preset).parameters
+        known = inspect.signature(preset).parameters
+        counted = "hosts" in known
         if not counted and hosts != 1:
             raise Impossible(
                 f"--hosts is {hosts} with {name}, which has none; expected its size in its options. Write for example "
                 f"--cluster {name}:{'devices=8' if name == 'pcie_box' else 'shape=4x4x4'}."
+            )
+        missing = [
+            one for one in known if known[one].default is inspect.Parameter.empty and one not in {"hosts", *options}
+        ]
+        if missing:
+            raise Impossible(
+                f"--cluster {text} cannot be made: got no {missing[0]}; expected its size in its options. Write for example "
+                f"--cluster {name}:{_example(name, missing[0])}."
             )
         try:
             return preset(**({"hosts": hosts} if counted else {}), **options)
@@ -54,6 +63,10 @@ def cluster_word(text: str) -> "Callable[[int], Cluster]":
             raise Impossible(f"--cluster {text} cannot be made: {error}") from error
 
     return make
+
+
+def _example(name: str, option: str) -> str:
+    return f"{option}={'8' if option != 'shape' else '4x4' if name == 'tpu_v5e' else '4x4x4'}"
 
 
 def _own_cluster(text: str) -> "Callable[[int], Cluster]":

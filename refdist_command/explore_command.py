@@ -130,7 +130,8 @@ def _function(options: argparse.Namespace) -> Callable[[], Any]:
 
     if options.arguments:
         raise Refused(
-            f"got {' '.join(options.arguments)} with a function; expected arguments of a file only. Leave them out."
+            f"got {' '.join(options.arguments)} with a function; expected arguments of a file only. Leave them out; options of "
+            f"refdist explore stand before the function."
         )
     try:
         found = named_object(

@@ -99,7 +99,7 @@ def execute(options: argparse.Namespace) -> int:
 
     try:
         if options.python == sys.executable:
-            require("jax")
+            require("jax", by="A cluster of processes")
         launch = Launch(
             _command(options),
             options.workers,

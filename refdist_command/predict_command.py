@@ -3,6 +3,7 @@
 import argparse
 import inspect
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,8 @@ be; or it is such a tuple itself:
 
 The step is a tf.function, a function that calls strategy.run, one of JAX that
 meets the others by an axis name, or a compiled Keras model. The shapes are
-those that one replica gets.
+those that one replica gets. A module that chooses no backend finds two
+virtual GPUs, so that its strategy has replicas that exchange something.
 
 examples:
   refdist predict step my_module:step --cluster dgx_h100 --hosts 8
@@ -179,10 +181,15 @@ def _step(
     options: argparse.Namespace, clusters: Sequence["Cluster"], launch: "Launch | None"
 ) -> tuple[list[dict[str, Any]], str]:
     """Predict a user's step on each cluster."""
+    import refdist
     from refdist._core.base.extras import require
     from simulator import predict_step
+    from simulator.predictions.predicted_step import OneReplica
 
-    require("jax", "numba")
+    require("jax", "numba", by="refdist predict step")
+    if "REFDIST_BACKEND" not in os.environ:
+        # With one device, a strategy has one replica, whose step exchanges nothing. What the user's module chooses comes later.
+        refdist.use("simulator", gpus=2)
 
     step, specs, further = _step_and_shapes(options.step)
     given: dict[str, Any] = {
@@ -194,7 +201,10 @@ def _step(
         "efficiency": options.efficiency,
         **further,
     }
-    found = [predict_step(step, specs, cluster=cluster, **given) for cluster in clusters]
+    try:
+        found = [predict_step(step, specs, cluster=cluster, **given) for cluster in clusters]
+    except OneReplica as error:
+        raise Impossible(str(error)) from error
     rows = [
         {
             "step": options.step,

@@ -143,7 +143,7 @@ def _unknown(word: str) -> str:
     names = ", ".join(COMMANDS)
     if not word:
         return f"no command was given; expected one of {names}. Write for example: refdist predict --help"
-    near = difflib.get_close_matches(word, COMMANDS, 1, 0.5)
+    near = difflib.get_close_matches(word, COMMANDS, 1, 0.6)
     remedy = f"Write refdist {near[0]}." if near else "`refdist --help` says what each of them does."
     return f"got {word!r}; expected one of {names}. {remedy}"
 
@@ -153,7 +153,7 @@ def _print_completion(shell: str) -> int:
         shtab: Any = importlib.import_module("shtab")
     except ModuleNotFoundError:
         print(
-            "refdist: --print-completion got no shtab to write it with; expected that package. Install it with "
+            "refdist: --print-completion needs shtab, which is not installed; expected it in this environment. Run "
             "pip install 'refdist[completion]'.",
             file=sys.stderr,
         )

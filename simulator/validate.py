@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from refdist_command.writable_file import writable_file
 from simulator import libraries, presets
 from simulator.libraries.library import Launch, Library
 from simulator.machines.topology import Cluster
@@ -146,7 +147,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what it can be told."""
     parser.add_argument("--folder", type=pathlib.Path, default=FOLDER, help="where the measurements are")
-    parser.add_argument("--picture", type=pathlib.Path, help="write predicted against measured as an SVG")
+    parser.add_argument(
+        "--picture", type=writable_file, metavar="FILE", help="write predicted against measured as an SVG"
+    )
     parser.add_argument("--rows", action="store_true", help="print every measurement, too")
 
 

@@ -71,6 +71,19 @@ def test_an_example_prints_what_the_page_says(page, program, output, tmp_path, m
     assert output == printed.getvalue()
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith(("docs/guide/", "docs/explanation/"))])
+def test_a_page_whose_programs_need_an_extra_says_how_to_install_it(page):
+    needing = {
+        "jax": r'import.* jax|tf\.function|use\("jax"',
+        "simulator": r'use\("simulator", cluster=|simulator\.predict_',
+    }
+    programs = "".join(program for program, _ in EXAMPLE.findall(PAGES[page]))
+    said = ",".join(re.findall(r"pip install 'refdist\[([\w,]+)\]'", PAGES[page])).replace("keras", "keras,jax")
+    lacking = [extra for extra, use in needing.items() if re.search(use, programs) and extra not in said]
+
+    assert [] == lacking or "all" in said
+
+
 @pytest.mark.parametrize("page", sorted(PAGES.keys() - WITH_TESTS_OF_THEIR_OWN))
 def test_a_program_has_its_output_or_is_a_file(page):
     text = PAGES[page]
@@ -182,6 +195,16 @@ def test_no_page_loads_anything_from_elsewhere(site):
     assert any(address.endswith("site.css") for address in found)
     assert not any("//" in address for address in found)
     assert not any('data-md-component="source"' in page for page in pages)  # which asks where the repository is shown
+
+
+def test_what_is_copied_of_a_terminal_are_its_commands(site):
+    page, style = ((site / name).read_text() for name in ("tutorial.html", "assets/site.css"))
+
+    assert re.search(r'<div class="language-console highlight">.*?<code>.*?class="gp">\$', page, re.DOTALL)
+    assert 'class="go">' in page
+    assert ".highlight code[data-md-copying] :is(.gp, .go) { display: none; }" in style
+    (script,) = (site / "assets" / "javascripts").glob("bundle.*.js")
+    assert "data-md-copying" in script.read_text()  # which the theme sets while it copies
 
 
 def test_the_options_of_use_the_commands_and_the_schemas_have_pages(site):

@@ -137,8 +137,8 @@ def told(do, *words):
     else:
         raise AssertionError(words)
 
-told(lambda: tf.use("jax"), "refdist[jax]")
-told(lambda: tf.function(lambda: strategy.run(lambda: tf.constant(1.0)))(), "refdist[jax]")
+told(lambda: tf.use("jax"), 'tf.use("jax") needs jax', "refdist[jax]")
+told(lambda: tf.function(lambda: strategy.run(lambda: tf.constant(1.0)))(), "tf.function", "needs jax", "refdist[jax]")
 told(lambda: tf.GradientTape().__enter__(), "refdist[jax]")
 told(lambda: tf.testing.lint(lambda: 1), "refdist[jax]")
 told(lambda: tf.keras, "refdist[keras]")

@@ -49,6 +49,18 @@ def test_commands_print_what_the_page_says(page, tmp_path):
         assert doctest.OutputChecker().check_output(output, done.stdout, doctest.ELLIPSIS), done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("given", "mended"), [('"sum"', '"mean"'), (r"tf.reduce_mean\((.*)\)(?=  #)", r"tf.reduce_sum(\1) / 8")]
+)
+def test_what_the_tutorial_says_mends_its_mistake(given, mended, tmp_path):
+    page = ROOT / "docs" / "tutorial.md"
+    assert all(f"`{word}`" in page.read_text() for word in ('"mean"', "tf.reduce_sum(...) / 8"))
+    for name, text in files(page):
+        (tmp_path / name).write_text(re.sub(given, mended, text) if name == "train.py" else text)
+
+    assert "4 passed" in run("python -m pytest -q", tmp_path).stdout
+
+
 def install(folder):
     """Let Python find the project of a folder under its entry points, as pip does; a folder without one has none."""
     if (folder / "pyproject.toml").exists():

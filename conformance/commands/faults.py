@@ -26,7 +26,9 @@ def command(options: argparse.Namespace) -> int:
     )
     start = time.monotonic()
     found, code = collected([functools.partial(planted, job, others=options.others)])
-    proofs = Proofs(job.implementation, gathered(found), time.monotonic() - start, complete=code == 0)
+    proofs = Proofs(
+        job.implementation, gathered(found, job.loaded_checks()), time.monotonic() - start, complete=code == 0
+    )
     if options.json is not None:
         save(options.json, proofs.to_json() + "\n")
     if not proofs.proofs and code == 0:

@@ -8,6 +8,7 @@ from conformance import catalogue
 from conformance.catalogue import Behavior
 from conformance.checks import checks
 from conformance.describing import SuiteError, describe
+from conformance.documented_places import sections
 from conformance.faults import faults
 from conformance.implementations import BrokenModule, UsageError, origins
 from conformance.output import nothing_selected, write
@@ -54,7 +55,7 @@ def _entry(behavior: Behavior) -> str:
         "level": [behavior.level],
         "applies to": [", ".join(behavior.applies_to)],
         "conflicts with": [", ".join(behavior.conflicts_with) or "none"],
-        "sources": behavior.sources,
+        "sources": [section.address for section in sections(behavior)],
         "check": [_place(checks(), behavior.id)],
         "needs": [_needs(behavior.id)],
         "fault": [_place(faults(), behavior.id)],
@@ -62,8 +63,15 @@ def _entry(behavior: Behavior) -> str:
     lines = [f"{behavior.id}  {behavior.title}"]
     for name, texts in fields.items():
         lines.append(f"\n{name}")
-        lines += [textwrap.fill(text, 78, initial_indent="  ", subsequent_indent="  ") for text in texts]
+        lines += [_wrapped(text) for text in texts]
     return "\n".join(lines) + "\n"
+
+
+def _wrapped(text: str) -> str:
+    """Indent a text and break its lines, but not the names and the addresses in it, which are there to be copied."""
+    return textwrap.fill(
+        text, 78, initial_indent="  ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _place(entries: Mapping[str, Registered], id: str) -> str:

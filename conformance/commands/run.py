@@ -23,7 +23,7 @@ from conformance.output import collected, complain, nothing_selected, save, writ
 from conformance.recorded import recorded
 from conformance.report import RECORD, Report, versions
 from conformance.results import BROKEN, Result
-from conformance.runner import CHECKS, Job, case_count, run
+from conformance.runner import CHECKS, Job, case_count, run, unfinished
 from conformance.selection import Selection
 from conformance.stopping import uninterrupted
 
@@ -41,6 +41,8 @@ def command(options: argparse.Namespace) -> int:
     stopped = options.exitfirst and any(result.status in BROKEN for result in results)
     # What was done is told, however often the run is cancelled.
     with uninterrupted():
+        if code or stopped:
+            results += [result for job in jobs for result in unfinished(job, results)]
         kept = [result for column in columns.values() for result in column.results]
         ordered = tuple(in_catalogue_order([*results, *kept], selection.implementations))
         report = Report(
@@ -53,13 +55,24 @@ def command(options: argparse.Namespace) -> int:
             | {name: facts for column in columns.values() for name, facts in column.certified.items()},
         )
         if not ordered and not code:
-            return nothing_selected("nothing failed in that run, or nothing of it is selected" if earlier else None)
+            return nothing_selected(_why_nothing(options, earlier))
         write(terminal.render(report, Console(), verbose=options.verbose))
         write(f"mode {selection.mode}, seed {selection.seed}\n")
         save_all(options, report)
         if results:
             _keep(report)
     return code or report.exit_code()
+
+
+def _why_nothing(options: argparse.Namespace, earlier: Report | None) -> str | None:
+    """Say why nothing was run, where that is known."""
+    if earlier:
+        return "nothing failed in that run, or nothing of it is selected"
+    counts = sorted({count for check in locate(options.checks, FunctionType)().values() for count in check.replicas})
+    if not options.replicas or set(options.replicas) & set(counts):
+        return None
+    asked, known = (", ".join(map(str, some)) for some in (options.replicas, counts))
+    return f"nothing is selected by --replicas {asked}; expected some of {known}, with which behaviors are checked"
 
 
 def save_all(options: argparse.Namespace, report: Report) -> None:
@@ -98,7 +111,7 @@ def _require_foreground(options: argparse.Namespace, jobs: Sequence[Job]) -> Non
         return
     if len(jobs) > 1 or options.n > 1:
         raise UsageError(
-            f"got --in-process, --pdb or -s with {len(jobs)} implementations and -n {options.n}; expected one implementation and "
+            f"got --in-process, --pdb or -s with -n {options.n} and implementations: {len(jobs)}; expected one implementation and "
             f"one process, which is this one. Leave out the others."
         )
 

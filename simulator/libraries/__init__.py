@@ -36,7 +36,10 @@ def rccl(version: str = "2.22") -> Library:
 def load(path: str) -> Library:
     """Read a library that `Library.save` has written."""
     with open(path, encoding="utf-8") as file:
-        read: Any = json.load(file)
+        try:
+            read: Any = json.load(file)
+        except ValueError:
+            read = None
     names = {field.name for field in dataclasses.fields(Library)}
     if not isinstance(read, dict) or not set(read) <= names or "name" not in read:
         raise ValueError(

@@ -12,7 +12,7 @@ def compiled(name: str) -> Any:
         if error.name != "numba":
             raise
         raise ModuleNotFoundError(
-            "Clusters and predicted times need numba, which is not installed; expected it beside refdist. Run "
+            "Clusters and predicted times need numba, which is not installed; expected it in this environment. Run "
             "pip install 'refdist[simulator]', or 'refdist[all]' for everything.",
             name="numba",
         ) from None

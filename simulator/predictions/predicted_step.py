@@ -30,6 +30,10 @@ DTYPE_SHARES: Mapping[str, float] = {
 }
 
 
+class OneReplica(ValueError):
+    """A step that was written for one replica says nothing about several."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Efficiency:
     """What kernels reach of a device: a share of its peak in products, of its memory bandwidth, and the least time of a kernel.
@@ -215,6 +219,7 @@ def predict_traced(
         raise ValueError(
             f"predict_step() got overlap_slowdown={overlap_slowdown!r}; expected at least 0. Use 0.189 for what was measured."
         )
+    _require_replicas(traced, cluster)
     exchange = exchange_on(cluster, library, launch, algorithm)
     return _predicted(
         traced, cluster, exchange, overlap, float(bucket_bytes), dtype_peaks or {}, _efficiency(efficiency),
@@ -236,6 +241,16 @@ def require_cluster(cluster: Any, bucket_bytes: Any) -> None:
         raise ValueError(
             f"predict_step() got {cluster!r}, whose devices compute in no time; expected a DeviceKind with flops_per_second. Use "
             f"one of simulator.presets, or give the cluster a kind."
+        )
+
+
+def _require_replicas(traced: TracedStep, cluster: Cluster) -> None:
+    """Raise for a step that was written for one replica, which exchanges nothing, on several devices."""
+    if traced.replicas == 1 and cluster.device_count > 1:
+        raise OneReplica(
+            f"predict_step() got a step of a strategy with 1 replica for a cluster of {cluster.device_count:,} devices; expected "
+            f"one with 2 replicas or more, because one replica exchanges nothing. Make the strategy, and its variables or its "
+            f'model, on two virtual devices or more: after tf.use("simulator", gpus=2).'
         )
 
 

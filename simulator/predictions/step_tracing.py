@@ -16,6 +16,7 @@ from refdist._core.staging.function import Function
 from refdist._core.staging.parameters import taken_apart
 from refdist._core.staging.program import Program
 from refdist._core.staging.program_source import ProgramSource
+from refdist._core.staging.references import mentioned_strategy
 from refdist._core.staging.trace_count import Traces
 from refdist._core.staging.writer import Call
 from refdist._core.strategies.strategy import StrategyBase
@@ -31,6 +32,7 @@ class TracedStep:
     state_bytes: float  # of other variables
     argument_bytes: float
     temporary_bytes: float  # what it makes on its way, at most at once
+    replicas: int | None = None  # of the strategy that it runs on; None for what runs on none
 
 
 def traced_step(step: Any, specs: Sequence[Any], strategy: StrategyBase | None, axis_name: str | None) -> TracedStep:
@@ -42,7 +44,8 @@ def traced_step(step: Any, specs: Sequence[Any], strategy: StrategyBase | None, 
         specs: its arguments: TensorSpec, `jax.ShapeDtypeStruct`, arrays, or nests of these; each is what one replica gets.
     """
     if hasattr(step, "train_step") and hasattr(step, "distribute_strategy"):
-        return _of_program(*_keras_step(step, specs))
+        found = _of_program(*_keras_step(step, specs))
+        return dataclasses.replace(found, replicas=step.distribute_strategy.num_replicas_in_sync)
     if axis_name is None and (strategy is not None or isinstance(step, Function) or _meets(step)):
         return _of_program(step, specs, strategy)
     return _of_jax(step, specs, axis_name)
@@ -69,24 +72,32 @@ def _of_program(step: Any, specs: Sequence[Any], strategy: StrategyBase | None) 
             f"predict_step() got {step!r}, which does not become one program over all replicas; expected a step that tf.function "
             f"compiles. Leave out what only Python can do, such as reading from an iterator in a Python loop."
         )
-    variables = _variables(program)
+    variables, strategies = _variables(program)
+    on_some = strategy or mentioned_strategy(function.python_function) or strategies
     parameters = sum(size for size, trainable in variables if trainable)
     jaxpr = program.written.jaxpr.jaxpr
     everything = _bytes(jaxpr.invars)
     state = sum(size for size, trainable in variables if not trainable)
-    return TracedStep(jaxpr, parameters, state, max(everything - parameters - state, 0.0), _temporary(jaxpr))
+    arguments = max(everything - parameters - state, 0.0)
+    return TracedStep(
+        jaxpr, parameters, state, arguments, _temporary(jaxpr), program.compiler.count if on_some else None
+    )
 
 
-def _variables(program: Program) -> list[tuple[float, bool]]:
-    """The bytes of each variable that a program reads, and whether it is trained."""
+def _variables(program: Program) -> tuple[list[tuple[float, bool]], list[StrategyBase]]:
+    """The bytes of each variable that a program reads, and whether it is trained; and the strategies that they belong to."""
     live = {id(variable.storage): variable for variable in list(LIVE.values())}
     found: list[tuple[float, bool]] = []
+    strategies: list[StrategyBase] = []
     for storage in program.interface.reads:
         variable = live.get(id(storage))
         if variable is not None:
             size = float(np.prod(variable.shape, dtype=np.float64)) * np.dtype(variable.dtype).itemsize
             found.append((size, bool(variable.trainable)))
-    return found
+            made_for = variable.distribute_strategy
+            if made_for is not None and made_for.extended.plan.name != "default":
+                strategies.append(made_for)
+    return found, strategies
 
 
 def _stand_in(leaf: Any, strategy: StrategyBase | None) -> Any:

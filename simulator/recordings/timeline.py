@@ -138,7 +138,7 @@ def _drawn(layout: _Layout) -> Iterator[str]:
     about = f"A timeline of {tracks} tracks over {unit.text(layout.whole)}"
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="rd-timeline" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" role="img" aria-label="{about}">'
+        f'viewBox="0 0 {width} {height}" style="max-width:100%;height:auto" role="img" aria-label="{about}">'
     )
     yield f"<style>{STYLE}</style>"
     yield f'<rect class="ground" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="6"/>'

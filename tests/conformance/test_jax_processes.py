@@ -61,7 +61,7 @@ def test_workers_in_processes_keep_all_behaviors_of_several_workers():
 def test_faults_that_only_processes_can_have_are_caught():
     job = Job(NAME, tuple(faults()), faults=FAULTS)
 
-    proofs = gathered(planted(job, lambda _, __: None))
+    proofs = gathered(planted(job, lambda _, __: None), job.loaded_checks())
 
     assert set(faults()) == {proof.id for proof in proofs}
     assert {} == {proof.id: proof.results for proof in proofs if proof.outcome is not Outcome.CAUGHT}

@@ -35,7 +35,7 @@ def test_a_run_is_kept_for_its_folder_only(tmp_path: pathlib.Path, monkeypatch: 
     assert tmp_path / "cache" in last.path().parents
     assert REPORT == last.load(last.path())
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="Run without this option"):
+    with pytest.raises(UsageError, match="Make one: `run` keeps its report"):
         last.load(last.path())
 
 

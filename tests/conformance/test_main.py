@@ -361,22 +361,40 @@ def test_list_and_show_print_what_the_catalogue_says(capsys: pytest.CaptureFixtu
 
     output = capsys.readouterr().out
     assert "CONFIG-01   must     update_config_proto signature\n" in output
-    assert "001_6b3721ebc8f105b3.txt#overview" in output
+    assert "https://www.tensorflow.org/versions/r2." in output
+    assert "conformance.checks." in output
     assert all(word in output for word in ("statement", "observe", "conflicts with", "check", "fault"))
 
 
-def test_an_interrupt_prints_what_was_done(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("chosen", "status"),
+    [
+        (["--replicas", "1,2"], "1 PASS of 1 behaviors"),
+        (["--mode", "quick"], "1 PASS of 1 behaviors"),
+        ([], "1 NOT RUN of 1 behaviors"),  # one of three counts is owed
+        (["-k", "RUN-09"], "1 NOT RUN, 1 UNSUPPORTED of 2 behaviors"),
+    ],
+)
+def test_an_interrupt_prints_what_was_done(
+    chosen: list[str], status: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def interrupted(job: object, started: object) -> object:
-        yield from list(command_run(job, started))[:2]
+        results = list(command_run(job, started))
+        yield from [*results[:2], *(result for result in results if result.id == "RUN-09")]
         raise KeyboardInterrupt
 
     command_run = vars(command)["run"]
     monkeypatch.setattr(command, "run", interrupted)
 
-    code = main([*RUN, "-k", "RUN-01"])
+    code = main([*RUN, "-k", "RUN-01", *chosen])
 
     assert 130 == code
-    assert "1 PASS of 1 behaviors\nThe run was not completed" in capsys.readouterr().out
+    assert f"{status}\nThe run was not completed" in capsys.readouterr().out
+
+
+def test_replica_counts_that_no_check_has_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 5 == main([*RUN, "-k", "RUN-01", "--replicas", "5"])
+    assert "nothing is selected by --replicas 5; expected some of 1, 2, 3" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["list"], [*RUN, "-k", "RUN-01", "-v"]])

@@ -19,7 +19,8 @@ FAULTS = ["faults", "--impl", FAKE, *PLACES]
 
 def proofs(*ids: str, others: str | None = None, **options: float) -> dict[str, Proof]:
     job = Job(FAKE, ids, checks=PLACES[1], faults=PLACES[3], **options)  # pyright: ignore[reportArgumentType]
-    return {proof.id: proof for proof in gathered(planted(job, lambda _, __: None, others=others))}
+    found = planted(job, lambda _, __: None, others=others)
+    return {proof.id: proof for proof in gathered(found, job.loaded_checks())}
 
 
 def test_each_fault_has_the_outcome_that_its_check_shows() -> None:
@@ -133,6 +134,14 @@ def test_an_interrupt_prints_what_was_done(monkeypatch: pytest.MonkeyPatch, caps
 
     assert 130 == code
     assert f"{FAKE}: 1 caught, 0 missed\nThe run was not completed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("answered", "faults"), [(1, []), (2, []), (3, ["RUN-02"])])
+def test_a_fault_is_missed_only_with_all_replica_counts(answered: int, faults: list[str]) -> None:
+    job = Job(FAKE, ("RUN-02",), checks=PLACES[1], faults=PLACES[3])
+    found = list(planted(job, lambda _, __: None))[:answered]
+
+    assert faults == [proof.id for proof in gathered(found, job.loaded_checks())]
 
 
 def test_nothing_proved_is_nothing_checked() -> None:

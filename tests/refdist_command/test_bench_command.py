@@ -1,9 +1,13 @@
+import itertools
+import signal
 import sys
 
 import pytest
 
-from refdist_bench.benchmark_case import Who
+from refdist_bench import command
+from refdist_bench.benchmark_case import Case, Side, Who
 from refdist_bench.saved_run import load
+from refdist_bench.timers import StepTimer
 from refdist_command.subcommands import main
 from tests.refdist_bench.measured_data import measured, result, run
 
@@ -18,8 +22,56 @@ def test_one_case_from_the_command_line_to_table_json_and_page(tmp_path, capsys)
     assert ["run, all_reduce, 2 virtual"] == [one.name for one in found.results]
     assert [Who.REFDIST, Who.LIMIT] == [side.who for side in found.results[0].sides]
     assert {"jax", "numpy", "python", "processor", "devices", "date"} <= found.surroundings.keys()
-    assert "run, all_reduce, 2 virtual" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "run, all_reduce, 2 virtual" in said
+    assert "None of these has a goal." in said
     assert "run, all_reduce, 2 virtual" in page.read_text()
+
+
+INTERRUPTED = """
+import itertools, signal
+
+calls = itertools.count()
+
+
+def step(strategy):
+    def run():
+        if next(calls) == 5:
+            signal.raise_signal(signal.SIGINT)
+        return strategy.run(lambda: 1)
+
+    return run, 8
+"""
+
+
+def test_ctrl_c_between_rounds_keeps_the_cases_before_it(tmp_path, monkeypatch, capsys):
+    def interrupted():
+        if next(calls) == 20:
+            signal.raise_signal(signal.SIGINT)
+
+    def case(name, step):
+        return Case(name, name, "group", (Side(Who.RAW, "a", lambda: StepTimer(lambda: step)),))
+
+    calls = itertools.count()
+    quick = case("quick", lambda: None)
+    monkeypatch.setattr(command, "_cases", lambda _: [quick, case("interrupted", interrupted), quick])
+    saved, page = tmp_path / "run.json", tmp_path / "run.html"
+
+    assert 130 == main(["bench", "--json", str(saved), "--html", str(page)])
+    assert ["quick"] == [one.name for one in load(str(saved)).results]
+    assert "quick" in page.read_text()
+    assert "cancelled after 1 of 3 cases" in capsys.readouterr().err
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)  # the handler is as it was
+
+
+def test_ctrl_c_before_anything_is_measured_says_so(tmp_path, monkeypatch, capsys):
+    (tmp_path / "interrupted_step.py").write_text(INTERRUPTED)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    assert 130 == main(["bench", "interrupted_step:step", "--replicas", "1,2", "--backend", "simulator", "--quick"])
+    assert "cancelled" in capsys.readouterr().err
 
 
 def test_a_slow_down_since_a_saved_run_is_an_exit_code_of_one(tmp_path, capsys):
@@ -53,7 +105,6 @@ def test_a_folder_of_saved_runs_is_a_trend(tmp_path):
         (["--fail-above", "1.1"], "without --compare"),
         (["--compare", "nothing.json"], "cannot be read"),
         (["-k", "no such case"], "leaves no case"),
-        (["--json", "no/such/folder/run.json"], "whose folder does not exist"),
         ([*TINY[1:], "--peer", "tensorflow=no/such/python"], "cannot be started"),
         ([*TINY[1:], "--peer", f"tensorflow={sys.executable}"], "expected a Python that has TensorFlow"),
         (["nothing"], "expected module:function"),
@@ -73,6 +124,9 @@ def test_what_cannot_be_done_is_said_with_an_exit_code_of_two(capsys, arguments,
         ["--peer", "torch=python"],
         ["--fail-above", "0.5"],
         ["--devices", "x"],
+        ["--json", "no/such/folder/run.json"],
+        ["--html", "."],
+        ["--html", "/proc/page.html"],
     ],
 )
 def test_a_wrong_option_says_what_was_expected(capsys, arguments):

@@ -133,7 +133,7 @@ def test_a_program_that_fails_by_itself_is_told_so(folder, capsys):
         (["nothing.py"], ["there is no program nothing.py", "module:function"]),
         (["MODULE:nothing"], ["was not found"]),
         (["MODULE:number"], ["1 is not a callable"]),
-        (["MODULE:first", "x"], ["got x with a function", "Leave them out"]),
+        (["MODULE:first", "x"], ["got x with a function", "Leave them out", "options of refdist explore stand before"]),
         (["MODULE:alone"], ["strategy of at least two"]),
         (["--replicas", "1", "program.py"], ["got '1'", "at least 2", "Write for example 4"]),
     ],

@@ -31,6 +31,31 @@ def step():
     return tf.function(lambda x: strategy.run(replica, args=(x,))), (tf.TensorSpec([64, 64]),)
 
 
+def step_of_help():
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        w = tf.Variable(tf.ones([64, 64]), aggregation=tf.VariableAggregation.SUM)
+
+    def replica(x):
+        w.assign_sub(x @ w)
+
+    @tf.function
+    def train_step(x):
+        strategy.run(replica, args=(x,))
+
+    return train_step, (tf.TensorSpec([64, 64]),)
+
+
+def step_of_own_devices():
+    tf.use("simulator", gpus=3)
+    return step_of_help()
+
+
+def step_of_one_device():
+    tf.use("simulator", gpus=1)
+    return step_of_help()
+
+
 def not_a_step():
     return 1
 
@@ -101,6 +126,25 @@ def test_a_step_on_several_numbers_of_hosts_is_a_curve(capsys, module):
     assert float(second.split()[-1].rstrip("%")) < 100
 
 
+@pytest.mark.parametrize("name", ["step_of_help", "step_of_own_devices"])
+def test_a_step_of_a_module_that_chooses_no_backend_exchanges_what_it_does_on_several_devices(capsys, module, name):
+    (row,) = predicted(capsys, "step", f"{module}:{name}", "--cluster", "dgx_h100")
+
+    assert 64 * 64 * 4 == row["exchanged_bytes"]
+
+
+def test_a_backend_that_is_chosen_from_outside_stays_chosen(capsys, module, monkeypatch):
+    monkeypatch.setenv("REFDIST_BACKEND", "simulator:gpus=1")
+
+    assert 2 == main(["predict", "step", f"{module}:step_of_help", "--cluster", "dgx_h100"])
+    assert "strategy with 1 replica for a cluster of 8 devices" in capsys.readouterr().err
+
+
+def test_a_step_of_one_replica_is_predicted_for_one_device_only(capsys, module):
+    assert 2 == main(["predict", "step", f"{module}:step_of_one_device", "--cluster", "dgx_h100"])
+    assert "after tf.use" in capsys.readouterr().err
+
+
 def test_clusters_of_the_user_are_taken(capsys, module):
     (own,) = predicted(capsys, "broadcast", "--cluster", f"{module}:box", "--size", "1MB")
     (made,) = predicted(capsys, "broadcast", "--cluster", f"{module}:boxes", "--hosts", "2", "--size", "1MB")
@@ -133,6 +177,8 @@ ALL_REDUCE = "all_reduce --cluster dgx_h100 --size 1MB"
         ("all_reduce --cluster dgx_h100 --size 1M", ["got '1M'", "MiB", "Write for example 128MiB"]),
         ("all_reduce --cluster dgx_h100 --hosts 0 --size 1", ["got '0'", "Write for example 1,8"]),
         (f"{ALL_REDUCE} --library nccl:1", ["'2.27'"]),
+        (f"{ALL_REDUCE} --library {__file__}", ["is no library", "Library.save"]),
+        ("all_reduce --cluster tpu_v4 --size 1", ["got no shape", "--cluster tpu_v4:shape=4x4x4"]),
         (f"{ALL_REDUCE} --library gloo", ["got 'gloo'", "Write for example nccl:2.27"]),
         (f"{ALL_REDUCE} --algorithm best", ["The algorithm is 'best'", "ring"]),
         (f"{ALL_REDUCE} --gpus-per-process 8", ["without --library", "Add --library nccl"]),

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from refdist_command import shadows
+from refdist_command.subcommands import main
 from tests.packages import ROOT
 
 
@@ -59,6 +60,19 @@ def test_a_file_beside_a_program_of_the_user_is_named_by_the_command_that_looks_
 
     with pytest.raises(shadows.Shadowed, match=r"refdist_bench\.py; expected the package of refdist"):
         shadows.look_in(str(tmp_path))
+
+
+@pytest.mark.parametrize("hiding", ["conformance.py", "conformance/__init__.py"])
+def test_a_file_that_hides_the_suite_from_its_processes_only_is_named(tmp_path, monkeypatch, capsys, hiding):
+    (tmp_path / hiding).parent.mkdir(exist_ok=True)
+    (tmp_path / hiding).write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    assert 2 == main(["conformance", "run", "-k", "REDUCE-10"])
+    found = tmp_path / "conformance"
+    found, kind = (found, "folder") if found.is_dir() else (found.with_suffix(".py"), "file")
+    assert f"refdist conformance: {said('conformance', found, kind)}\n" == capsys.readouterr().err
 
 
 def test_a_folder_without_modules_of_such_a_name_hides_nothing(tmp_path):

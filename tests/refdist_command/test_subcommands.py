@@ -77,6 +77,7 @@ def test_a_module_is_the_same_as_the_command():
     ("words", "remedy"),
     [
         (["predct"], "Write refdist predict."),
+        (["nosuch"], "`refdist --help` says what each of them does."),
         (["wrong"], "`refdist --help` says"),
         ([], "Write for example: refdist predict --help"),
     ],

@@ -90,6 +90,14 @@ def test_the_page_shows_the_tables_that_the_command_prints(rows, capsys, tmp_pat
     )
 
 
+def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_compared(capsys, tmp_path):
+    with pytest.raises(SystemExit, match="2"):
+        main(["--picture", str(tmp_path / "nowhere" / "picture.svg")])
+    said = capsys.readouterr()
+    assert "" == said.out
+    assert "expected a file in a folder that exists" in said.err
+
+
 def test_a_folder_without_measurements_says_where_they_are(capsys, tmp_path):
     assert 2 == main(["--folder", str(tmp_path)])
     assert "Leave --folder out" in capsys.readouterr().err

@@ -2,4 +2,4 @@
 
 from refdist._core.base.extras import require
 
-require("jax", "malt")
+require("jax", "malt", by="tf.function")

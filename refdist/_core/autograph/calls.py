@@ -3,6 +3,7 @@
 import builtins
 import functools
 import inspect
+import linecache
 import sysconfig
 from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType
@@ -62,18 +63,34 @@ def converted(f: Any) -> Callable[..., Any]:
         return f if changed is function else MethodType(changed, f.__self__)
     if isinstance(f, FunctionType):
         if not of_user(f):
+            if _lacks_source(f):
+                _tell(
+                    f"{f.__qualname__} at {f.__code__.co_filename}:{f.__code__.co_firstlineno} was left as it is: its source is in "
+                    f"no file, as with python -c, a pipe and the interactive interpreter. Write it in a file, or in a notebook."
+                )
             return f
         try:
             return converted_function(f)
         except CannotConvert as reason:
-            draft = HERE.get().draft
-            if draft is not None:
-                draft.unconverted.append(str(reason))
+            _tell(str(reason))
             return f
     call = inspect.getattr_static(type(f), "__call__", None)  # callable(f) would not say whose it is
     if isinstance(call, FunctionType) and not isinstance(f, type) and of_user(call):
         return functools.partial(converted(call), f)
     return f
+
+
+def _tell(reason: str) -> None:
+    """Keep why a function stays as it is, for the error of a program that could not be written."""
+    draft = HERE.get().draft
+    if draft is not None:
+        draft.unconverted.append(reason)
+
+
+def _lacks_source(f: FunctionType) -> bool:
+    """Say whether a function of the program would be converted if it stood in a file."""
+    main = f.__globals__.get("__name__") == "__main__" and not getattr(f, AS_IS, False)
+    return main and f.__code__.co_filename.startswith("<") and not linecache.getlines(f.__code__.co_filename)
 
 
 def of_user(f: FunctionType) -> bool:

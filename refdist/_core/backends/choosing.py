@@ -198,7 +198,7 @@ def _imported(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         if error.name == "jax":
-            require("jax")
+            require("jax", by='tf.use("jax")')
         # A file of the user's that is called simulator.py may be what was found.
         shadows: Any = importlib.import_module("refdist_command.shadows")
         shadows.require_own(module.partition(".")[0])

@@ -10,8 +10,11 @@ class MissingExtra(ModuleNotFoundError):
     """A module is not installed that belongs to an extra of refdist."""
 
 
-def require(*names: str) -> None:
+def require(*names: str, by: str = "This") -> None:
     """Raise unless these modules are installed.
+
+    Args:
+        by: what needs them, as the beginning of a sentence.
 
     >>> require("numpy")
     """
@@ -19,7 +22,7 @@ def require(*names: str) -> None:
         if importlib.util.find_spec(name) is None:
             project, extra = _PROJECT_OF.get(name, name), _EXTRA_OF[name]
             raise MissingExtra(
-                f"{project} is needed here, and is not installed; expected it beside refdist. Run pip install "
+                f"{by} needs {project}, which is not installed; expected it in this environment. Run pip install "
                 f"'refdist[{extra}]', or 'refdist[all]' for everything.",
                 name=name,
             )

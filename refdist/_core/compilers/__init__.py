@@ -2,4 +2,4 @@
 
 from refdist._core.base.extras import require
 
-require("jax")
+require("jax", by="What is compiled, as under tf.function,")

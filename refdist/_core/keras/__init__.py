@@ -45,7 +45,7 @@ def keras() -> Any:
             raise ImportError(
                 "tf.keras was asked for, and Keras is not installed; expected Keras 3. Run pip install 'refdist[keras]'."
             )
-        require("jax")
+        require("jax", by="tf.keras")
         keras_imports.choose_backend()
         importlib.import_module("keras")
     return _hooked()

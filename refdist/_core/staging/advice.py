@@ -34,11 +34,10 @@ def explain(error: BaseException, fn: Callable[..., Any], unconverted: Sequence[
         error.add_note(f"The function {name} could not be traced: {advice}.")  # JAX says where it was made
         return
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if of_user(frame.filename)]
-    if advice is not None and frames:
-        last = frames[-1]
-        error.add_note(
-            f"The function {name} could not be traced at {line_text(last.filename, last.lineno or 0)}, in {last.name}: {advice}."
-        )
+    if advice is not None and (frames or unconverted):
+        last = frames[-1] if frames else None
+        place = f" at {line_text(last.filename, last.lineno or 0)}, in {last.name}" if last else ""
+        error.add_note(f"The function {name} could not be traced{place}: {advice}.")
         for reason in dict.fromkeys(unconverted):
             error.add_note(reason)
 

@@ -23,9 +23,13 @@ from refdist._core.testing.facts import Fact, facts_of, returned_facts
 from refdist._core.testing.meanings import STATISTICS, cancels, meaning
 from refdist._core.testing.recorded_journal import journal, users_place
 
+__tracebackhide__ = True  # pytest shows the test that asked, and not these frames
+
 
 class ReplicasDiffer(AssertionError):
     """A program computes something else on another number of replicas."""
+
+    __module__ = f"{__name__.partition('.')[0]}.testing"  # under which users know it, and reports print it
 
     def __init__(self, text: str, first: "Difference", others: "Sequence[Difference]") -> None:
         super().__init__(text)

@@ -8,6 +8,7 @@ import pytest
 import refdist as tf
 from refdist._core.autograph.conversion import CannotConvert, converted_function
 from refdist._core.base.call_sites import call_site
+from tests.children import run_python
 
 
 def raising(x):
@@ -64,6 +65,14 @@ def with_else(x):
     else:
         x = x + 10
     return x
+
+
+def test_a_function_whose_source_is_in_no_file_says_so():
+    program = "import refdist as tf\n@tf.function\ndef f(x):\n    return x if x > 0 else -x\nf(tf.constant(1.0))"
+    said = run_python(program).stderr.splitlines()
+
+    assert "The function f could not be traced: the value of a tensor was asked for" in said[-2]
+    assert said[-1].startswith("f at <string>:2 was left as it is: its source is in no file")
 
 
 def test_what_cannot_be_converted_says_why_and_where():

@@ -104,6 +104,14 @@ def test_seeds_are_set_for_each_run_and_restored_afterwards():
     assert np.random.normal() == after
 
 
+def test_pytest_shows_the_test_that_asked_and_the_public_name_of_the_error():
+    with pytest.raises(ReplicasDiffer) as caught:
+        assert_same_on(counting)
+
+    assert [__file__] == [str(shown.path) for shown in caught.traceback.filter(caught)]
+    assert "refdist.testing.ReplicasDiffer" == f"{ReplicasDiffer.__module__}.{ReplicasDiffer.__qualname__}"
+
+
 def test_what_may_depend_on_the_number_is_left_out():
     with pytest.raises(ReplicasDiffer) as caught:
         assert_same_on(counting)

@@ -189,6 +189,51 @@ def test_the_step_of_fit_is_predicted_for_a_compiled_model():
     assert found.exchanged_bytes >= WIDTH * WIDTH * 4
 
 
+@pytest.mark.parametrize("kind", ["mentioned", "given", "variable", "model"])
+def test_a_step_of_one_replica_says_nothing_about_several_devices(kind):
+    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+    with strategy.scope():
+        weight = tf.Variable(np.zeros([WIDTH, WIDTH], np.float32))
+
+    def replica_step(x):
+        weight.assign_sub(tf.matmul(x, x, transpose_a=True))
+
+    class Trainer:
+        def __init__(self):
+            self.strategy = strategy
+
+        def step(self, x):
+            self.strategy.run(replica_step, args=(x,))
+
+    def model():
+        with strategy.scope():
+            made = tf.keras.Sequential([tf.keras.Input([WIDTH]), tf.keras.layers.Dense(WIDTH, use_bias=False)])
+            made.compile(optimizer=tf.keras.optimizers.SGD(0.1), loss="mse")
+        return made
+
+    step, options = {
+        "mentioned": lambda: (lambda x: strategy.run(replica_step, args=(x,)), {}),
+        "given": lambda: (replica_step, {"strategy": strategy}),
+        "variable": lambda: (tf.function(Trainer().step), {}),
+        "model": lambda: (model(), {}),
+    }[kind]()
+    specs = [tf.TensorSpec([ROWS, WIDTH])] * (2 if kind == "model" else 1)
+
+    with pytest.raises(
+        ValueError, match=r"1 replica for a cluster of 4 devices; expected one with 2 .* Make the strategy"
+    ):
+        predicted(step, specs, axis_name=None, **options)
+    assert 0 == predicted(step, specs, cluster=star(1), axis_name=None, **options).exchanged_bytes
+
+
+def test_a_function_without_a_strategy_is_the_same_on_any_number_of_devices():
+    @tf.function
+    def step(x):
+        return tf.matmul(x, x, transpose_a=True)
+
+    assert 0 == predicted(step, [tf.TensorSpec([ROWS, WIDTH])], axis_name=None).exchanged_bytes
+
+
 def test_nothing_is_made_of_the_size_of_the_arguments():
     huge = [shape(200_000, 200_000)] * 2, shape(8, 200_000)  # 320 GB
 

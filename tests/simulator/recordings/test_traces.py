@@ -33,6 +33,7 @@ def nanoseconds(event):
 
 def texts(trace, *, fold=False):
     root = xml.etree.ElementTree.fromstring(trace.to_svg(fold=fold))
+    assert "max-width:100%;height:auto" == root.get("style")  # on a page that is narrower
     return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
