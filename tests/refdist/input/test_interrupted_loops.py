@@ -1,6 +1,7 @@
 """A loop that Ctrl-C interrupts at any moment goes on exactly, or says that it cannot."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -40,6 +41,10 @@ def plain(element):
     if isinstance(element, dict):
         return {key: plain(part) for key, part in element.items()}
     return np.asarray(element).tolist()
+
+
+if sys.version_info[:2] == (3, 12):
+    del PIPELINES["parallel map"]  # the tracer of Python 3.12 ends the process where there are other threads
 
 
 def interrupted_everywhere(make, step):
