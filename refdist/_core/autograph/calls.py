@@ -3,7 +3,6 @@
 import builtins
 import functools
 import inspect
-import linecache
 import sysconfig
 from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType
@@ -90,7 +89,7 @@ def _tell(reason: str) -> None:
 def _lacks_source(f: FunctionType) -> bool:
     """Say whether a function of the program would be converted if it stood in a file."""
     main = f.__globals__.get("__name__") == "__main__" and not getattr(f, AS_IS, False)
-    return main and f.__code__.co_filename.startswith("<") and not linecache.getlines(f.__code__.co_filename)
+    return main and f.__code__.co_filename.startswith("<")
 
 
 def of_user(f: FunctionType) -> bool:
