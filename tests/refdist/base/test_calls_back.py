@@ -57,4 +57,5 @@ def test_replicas_that_call_in_one_order_meet(kind, way):
     def replica():
         return call(tf.ones([1, 1])), call(tf.ones([1, 1]) + 100.0)
 
-    runner(strategy, way)(replica)
+    found = [float(tf.reshape(tf.nest.flatten(one)[-1].values[1], [])) for one in runner(strategy, way)(replica)]
+    assert [2.0, 202.0] == found
